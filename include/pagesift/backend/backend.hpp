@@ -1,0 +1,78 @@
+// The backend concept: where memory and ordering come from.
+//
+// A backend is a copyable handle. Its calls do not throw and may be made from any thread at once;
+// they leave the calling thread's current device and CUDA's last-error state as they found them.
+#pragma once
+
+#include <pagesift/core/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace pagesift {
+
+/// Names one stream for the life of the program. Never repeats, unlike a stream handle: of 200
+/// streams created after another was destroyed, 199 had a handle seen before.
+using stream_id = std::uint64_t;
+
+/// What a backend knows about a stream handle.
+struct stream_state {
+  status result;           ///< anything but ok: the other members mean nothing
+  stream_id id = 0;        ///< valid only where `capturing` is false
+  bool capturing = false;  ///< the stream is recording a graph; its id must not be asked for
+};
+
+/// How much memory a backend has, in bytes.
+struct memory_info {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+};
+
+/// Whether `B` is a backend. Required, with `B b; B::stream_type s; B::event_type e`:
+///
+/// | expression | result | meaning |
+/// |---|---|---|
+/// | `B::open(int device)` | `B` | device -1: the current one; throws on a device that is not there
+/// | | `B::memory_name` | `const char*` | "device memory", "host memory", for messages | |
+/// `b.acquire(bytes, p)` | `status` | `p`: `bytes` bytes, aligned to 256 or more; `shortage` | |
+/// `b.release(p, bytes)` | `status` | the host has seen the last use of it complete | |
+/// `b.memory()` | `memory_info` | | | `b.inspect(s)` | `stream_state` | legal on a capturing
+/// stream, leaves its capture valid | | `b.create_event(e)`, `b.destroy_event(e)` | `status` | | |
+/// `b.record(e, s)` | `status` | all work submitted to `s` so far; may be recorded again | |
+/// `b.query(e)` | `status` | `ok`: complete; `not_ready`; anything else is not completion | |
+/// `b.synchronize(e)` | `status` | the host waits | | `b.wait(s, e)` | `status` | later work on `s`
+/// waits, the host does not | | `b.fence()` | `status` | the host waits for all work of the
+/// context; ends captures in it | | `b.describe(code)` | `std::string` | what the code means |
+template <typename B, typename = void>
+struct is_backend : std::false_type {};
+
+template <typename B>
+struct is_backend<
+    B,
+    std::void_t<
+        typename B::stream_type, typename B::event_type, decltype(std::string{B::memory_name}),
+        decltype(B{B::open(0)}),
+        decltype(status{std::declval<B&>().acquire(std::size_t{}, std::declval<void*&>())}),
+        decltype(status{std::declval<B&>().release(std::declval<void*>(), std::size_t{})}),
+        decltype(memory_info{std::declval<B&>().memory()}),
+        decltype(stream_state{std::declval<B&>().inspect(std::declval<typename B::stream_type>())}),
+        decltype(status{std::declval<B&>().create_event(std::declval<typename B::event_type&>())}),
+        decltype(status{std::declval<B&>().destroy_event(std::declval<typename B::event_type>())}),
+        decltype(status{std::declval<B&>().record(std::declval<typename B::event_type>(),
+                                                  std::declval<typename B::stream_type>())}),
+        decltype(status{std::declval<B&>().query(std::declval<typename B::event_type>())}),
+        decltype(status{std::declval<B&>().synchronize(std::declval<typename B::event_type>())}),
+        decltype(status{std::declval<B&>().wait(std::declval<typename B::stream_type>(),
+                                                std::declval<typename B::event_type>())}),
+        decltype(status{std::declval<B&>().fence()}),
+        decltype(std::string{std::declval<const B&>().describe(0)})>>
+    : std::bool_constant<std::is_copy_constructible_v<B>&& noexcept(std::declval<B&>().release(
+          std::declval<void*>(), std::size_t{}))&& noexcept(std::declval<B&>().fence())> {};
+
+template <typename B>
+inline constexpr bool is_backend_v = is_backend<B>::value;
+
+}  // namespace pagesift

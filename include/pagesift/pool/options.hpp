@@ -1,0 +1,39 @@
+// How a pool is set up.
+#pragma once
+
+#include <pagesift/core/bytes.hpp>
+
+#include <cstddef>
+#include <functional>
+
+namespace pagesift {
+
+/// No limit on the bytes a pool may hold.
+inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
+
+/// Options of a pool. Sizes are bytes.
+struct pool_options {
+  /// Device whose memory is pooled; -1 is the current one. The host backend has device 0 only.
+  int device = -1;
+
+  /// The pool never holds more than this, rounded down to whole pages of 2 MiB. At least one page.
+  std::size_t limit_bytes = no_limit;
+
+  /// Taken from the backend at once, rounded up to whole pages.
+  std::size_t initial_bytes = 0;
+
+  /// A stream whose freed bytes that no event covers reach this many gets an event at its next
+  /// free, once the pool has seen a second stream. Smaller: memory crosses streams sooner, at the
+  /// price of an event call (about 0.2 us alone, 4 us with 16 threads on an H200) each time.
+  std::size_t seal_bytes = 32 * mebibyte;
+
+  /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the
+  /// bytes wanted, returns whether it freed anything, into this pool or elsewhere. Called without
+  /// a lock, at most `max_shortage_calls` times for one request.
+  std::function<bool(std::size_t bytes)> on_shortage;
+};
+
+/// Bound on the calls of `pool_options::on_shortage` for one request.
+inline constexpr int max_shortage_calls = 8;
+
+}  // namespace pagesift
