@@ -54,7 +54,7 @@ struct is_backend<
     B,
     std::void_t<
         typename B::stream_type, typename B::event_type, decltype(std::string{B::memory_name}),
-        decltype(B{B::open(0)}),
+        decltype(int{B::current_device()}), decltype(B{B::open(0)}),
         decltype(status{std::declval<B&>().acquire(std::size_t{}, std::declval<void*&>())}),
         decltype(status{std::declval<B&>().release(std::declval<void*>(), std::size_t{})}),
         decltype(memory_info{std::declval<B&>().memory()}),
