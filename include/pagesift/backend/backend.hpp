@@ -14,7 +14,8 @@
 
 namespace pagesift {
 
-/// Names one stream for the life of the program. Never repeats, unlike a stream handle: of 200
+/// Names one stream for the life of the program. The two largest values are the pool's own
+/// (`quiet_stream`, `unordered_stream`). Never repeats, unlike a stream handle: of 200
 /// streams created after another was destroyed, 199 had a handle seen before.
 using stream_id = std::uint64_t;
 

@@ -1,0 +1,53 @@
+// A request, worked out once: its class and the runs that can serve it.
+#pragma once
+
+#include <pagesift/back/page_run.hpp>
+#include <pagesift/core/size_class.hpp>
+
+#include <cstddef>
+
+namespace pagesift {
+
+/// A run and how it is cut.
+struct run_shape {
+  std::size_t pages = 0;
+  std::size_t block_bytes = 0;
+  std::size_t capacity = 0;
+};
+
+/// The class at which an idle block of `bytes` waits: the largest whose block size it reaches.
+/// For a block of a slab that is its own class; a large block may have more pages than its class.
+[[nodiscard]] constexpr class_index waiting_class(std::size_t bytes) noexcept {
+  const class_index index = class_of(bytes);
+  return block_bytes(index) > bytes ? index - 1 : index;
+}
+
+/// What a caller asked for.
+struct request {
+  std::size_t bytes = 0;
+  class_index index = 0;    ///< its size class
+  class_index waiting = 0;  ///< where an idle block made for it waits
+  run_shape plenty;         ///< while memory is plentiful: near sizes share blocks
+  run_shape tight;          ///< in a shortage: the fewest pages that serve
+};
+
+/// \throws size_overflow, invalid_alignment
+[[nodiscard]] inline request make_request(std::size_t bytes, std::size_t alignment) {
+  request r;
+  r.bytes = bytes;
+  r.index = class_of(bytes, alignment);
+  const std::size_t block = block_bytes(r.index);
+  if (block <= max_slab_block_bytes) {
+    const std::size_t pages = slab_pages(block);
+    r.plenty = {pages, block, pages * page_bytes / block};
+    r.tight = {1, block, page_bytes / block};
+  } else {
+    const auto whole = [](std::size_t pages) { return run_shape{pages, pages * page_bytes, 1}; };
+    r.plenty = whole(divide_round_up(block, page_bytes));
+    r.tight = whole(divide_round_up(bytes == 0 ? 1 : bytes, page_bytes));
+  }
+  r.waiting = waiting_class(r.plenty.block_bytes);
+  return r;
+}
+
+}  // namespace pagesift

@@ -1,0 +1,74 @@
+// Events of the backend, created once and used again.
+#pragma once
+
+#include <pagesift/backend/backend.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace pagesift {
+
+/// Names an event of an `event_pool`.
+using event_slot = std::size_t;
+
+/// Events with a count of their users: a timeline that waits for one, a thread that is about to
+/// pass it to the backend without the pool's lock. Not thread-safe: the pool's lock guards it.
+template <typename Backend>
+class event_pool {
+ public:
+  using event_type = typename Backend::event_type;
+
+  /// An event with one user. On failure `result` says why and nothing changed.
+  /// \throws std::bad_alloc
+  [[nodiscard]] event_slot take(Backend& backend, status& result) {
+    if (free_.empty()) {
+      slots_.reserve(slots_.size() + 1);
+      free_.reserve(slots_.size() + 1);
+      event_type event{};
+      result = backend.create_event(event);
+      if (!result.ok()) {
+        return 0;
+      }
+      slots_.push_back({event, 0});
+      free_.push_back(slots_.size() - 1);
+    }
+    const event_slot slot = free_.back();
+    free_.pop_back();
+    slots_[slot].users = 1;
+    result = {};
+    return slot;
+  }
+
+  void retain(event_slot slot) noexcept { ++slots_[slot].users; }
+
+  void release(event_slot slot) noexcept {
+    if (--slots_[slot].users == 0) {
+      free_.push_back(slot);
+    }
+  }
+
+  [[nodiscard]] event_type event(event_slot slot) const noexcept { return slots_[slot].event; }
+
+  /// Events in existence.
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+
+  /// Destroys every event; none may be in use. Errors are of no use to anybody by then.
+  void destroy_all(Backend& backend) noexcept {
+    for (const counted& slot : slots_) {
+      (void)backend.destroy_event(slot.event);
+    }
+    slots_.clear();
+    free_.clear();
+  }
+
+ private:
+  struct counted {
+    event_type event;
+    std::size_t users;
+  };
+
+  std::vector<counted> slots_;
+  std::vector<event_slot> free_;
+};
+
+}  // namespace pagesift

@@ -1,0 +1,124 @@
+// A stream's timeline: which of its frees an event covers, and which are known complete.
+#pragma once
+
+#include <pagesift/back/block.hpp>
+#include <pagesift/exchange/event_pool.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace pagesift {
+
+/// Life of a free on this stream: it happens in epoch `current()`; a seal closes that epoch by
+/// recording an event after it (`sealed`); the event is seen complete by the host (`complete`).
+/// Memory freed in a sealed epoch may go to another stream behind a wait, in a complete one at
+/// once. Not thread-safe: the pool's lock guards it.
+template <typename Backend>
+class stream_timeline {
+ public:
+  /// Seals that may be outstanding; one more replaces the newest, whose epochs it covers too.
+  static constexpr std::size_t max_pending = 4;
+
+  struct seal {
+    epoch covered;  ///< this epoch and all before it
+    event_slot slot;
+  };
+
+  /// Starts with nothing freed. `first` is an epoch no other timeline has had.
+  explicit stream_timeline(epoch first) noexcept
+      : current_{first}, sealed_{first - 1}, complete_{first - 1} {}
+
+  [[nodiscard]] epoch current() const noexcept { return current_; }
+  [[nodiscard]] epoch complete() const noexcept { return complete_; }
+  [[nodiscard]] bool is_sealed(epoch freed) const noexcept { return freed <= sealed_; }
+  [[nodiscard]] bool is_complete(epoch freed) const noexcept { return freed <= complete_; }
+  [[nodiscard]] bool has_pending() const noexcept { return pending_count_ != 0; }
+
+  /// Bytes freed in epochs that no event covers and not taken again since.
+  [[nodiscard]] std::size_t unsealed_bytes() const noexcept { return unsealed_bytes_; }
+  void freed(std::size_t bytes) noexcept { unsealed_bytes_ += bytes; }
+  void taken(std::size_t bytes, epoch freed) noexcept {
+    unsealed_bytes_ -= is_closed(freed) ? 0 : bytes;
+  }
+
+  /// Closes the current epoch and returns it: frees from now on belong to `next`. The caller then
+  /// records an event on the stream and calls `publish`, or `reopen` if that failed; until then the
+  /// epoch is not sealed.
+  epoch close(epoch next) noexcept {
+    const epoch closed = current_;
+    current_ = next;
+    closing_bytes_ += unsealed_bytes_;
+    unsealed_bytes_ = 0;
+    return closed;
+  }
+
+  /// What was closed is still not covered by anything.
+  void reopen() noexcept {
+    unsealed_bytes_ += closing_bytes_;
+    closing_bytes_ = 0;
+  }
+
+  /// The event in `slot` was recorded after epoch `covered` was closed. Takes over one use of it.
+  void publish(epoch covered, event_slot slot, event_pool<Backend>& events) noexcept {
+    if (covered <= sealed_) {  // a later seal overtook this one and covers it
+      events.release(slot);
+      return;
+    }
+    sealed_ = covered;
+    closing_bytes_ = 0;
+    if (pending_count_ == max_pending) {
+      events.release(pending_[--pending_count_].slot);
+    }
+    pending_[pending_count_++] = {covered, slot};
+  }
+
+  /// The seal to wait for so that frees of epoch `freed` are complete.
+  /// Precondition: `is_sealed(freed) && !is_complete(freed)`.
+  [[nodiscard]] seal seal_of(epoch freed) const noexcept {
+    return *std::find_if(pending_.begin(), pending_.begin() + pending_count_,
+                         [freed](const seal& s) { return s.covered >= freed; });
+  }
+
+  /// The oldest outstanding seal. Precondition: `has_pending()`.
+  [[nodiscard]] seal oldest_pending() const noexcept { return pending_.front(); }
+
+  /// The host has seen everything up to epoch `covered` complete.
+  void complete_up_to(epoch covered, event_pool<Backend>& events) noexcept {
+    complete_ = std::max(complete_, covered);
+    sealed_ = std::max(sealed_, covered);
+    closing_bytes_ = 0;
+    std::size_t done = 0;
+    while (done < pending_count_ && pending_[done].covered <= complete_) {
+      events.release(pending_[done++].slot);
+    }
+    std::move(pending_.begin() + done, pending_.begin() + pending_count_, pending_.begin());
+    pending_count_ -= done;
+  }
+
+  /// Asks the backend which seals have completed. Stops at the first that has not.
+  status poll(Backend& backend, event_pool<Backend>& events) noexcept {
+    while (has_pending()) {
+      const seal oldest = pending_.front();
+      const status result = backend.query(events.event(oldest.slot));
+      if (!result.ok()) {
+        return result.not_ready() ? status{} : result;
+      }
+      complete_up_to(oldest.covered, events);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool is_closed(epoch freed) const noexcept { return freed < current_; }
+
+  epoch current_;
+  epoch sealed_;
+  epoch complete_;
+  std::size_t unsealed_bytes_ = 0;
+  std::size_t closing_bytes_ = 0;  // of epochs closed, but neither sealed nor given up
+  std::array<seal, max_pending> pending_{};
+  std::size_t pending_count_ = 0;
+};
+
+}  // namespace pagesift

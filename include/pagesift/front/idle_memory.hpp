@@ -1,0 +1,309 @@
+// All memory of a pool that nobody uses now, and the search through it.
+#pragma once
+
+#include <pagesift/back/page_heap.hpp>
+#include <pagesift/back/request.hpp>
+#include <pagesift/front/stream_table.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace pagesift {
+
+/// The page heap, the stream caches and the rules by which a block goes from one to another.
+/// The only backend call it makes is the query of an event. Not thread-safe: the pool's lock
+/// guards it.
+///
+/// Every function that returns a block has taken it out of where it waited, so that nobody else
+/// finds it or merges its run; the caller hands it out or puts it back.
+template <typename Backend>
+class idle_memory {
+ public:
+  using record = stream_record<Backend>;
+
+  page_heap heap;
+  stream_table<Backend> streams;
+  event_pool<Backend> events;
+
+  explicit idle_memory(Backend backend) : backend_{backend} {}
+
+  /// Takes back a block that a user had, freed in `owner`'s current epoch.
+  void put(record& owner, block& b) noexcept {
+    const epoch now = owner.id == quiet_stream ? 0 : owner.timeline.current();
+    --b.run->in_use;
+    owner.cache.push(b, {owner.id, now});
+    owner.timeline.freed(b.run->block_bytes);
+  }
+
+  /// Undoes the taking of a block: it waits where it waited before.
+  void put_back(record& owner, block& b) noexcept {
+    --b.run->in_use;
+    owner.cache.put_back(b);
+  }
+
+  /// A block that `taker` freed itself: the newest, its use is ordered before whatever comes next.
+  [[nodiscard]] block* own_block(record& taker, const request& r) noexcept {
+    block* b = taker.cache.of(r.waiting).newest();
+    return b == nullptr ? nullptr : &take(taker, *b);
+  }
+
+  /// A block of the request's class that is known complete, of whichever stream.
+  [[nodiscard]] block* complete_block(class_index waiting) noexcept {
+    record& quiet = streams.quiet();
+    if (block* b = quiet.cache.of(waiting).newest()) {
+      return &take(quiet, *b);
+    }
+    block* found = nullptr;
+    streams.for_each_incomplete([&](record& r) {
+      block* oldest = found == nullptr ? r.cache.of(waiting).oldest() : nullptr;
+      if (oldest != nullptr && r.timeline.is_complete(oldest->use.freed)) {
+        found = &take(r, *oldest);
+      }
+    });
+    return found;
+  }
+
+  /// A complete or own block of a slab of a larger class, for a shortage.
+  [[nodiscard]] block* larger_block(record& taker, const request& r) noexcept {
+    for (class_index i = r.waiting; i <= class_of(max_slab_block_bytes); ++i) {
+      if (block* own = taker.cache.of(i).newest()) {
+        return &take(taker, *own);
+      }
+      if (block* complete = complete_block(i)) {
+        return complete;
+      }
+    }
+    return nullptr;
+  }
+
+  /// A block cut from a slab with room or from a free run that `taker` may use now.
+  /// \throws std::bad_alloc
+  [[nodiscard]] block* fresh_block(const record& taker, const request& r, const run_shape& shape) {
+    if (block* b = uncut_block(taker, r.index)) {
+      return b;
+    }
+    const bool slab = shape.block_bytes <= max_slab_block_bytes;
+    if (slab) {
+      std::vector<page_run*>& with_room = uncut_[r.index];
+      with_room.reserve(with_room.size() + 1);
+    }
+    page_run* run = heap.take(taker.id, shape.pages);
+    if (run == nullptr) {
+      return nullptr;
+    }
+    heap.cut(*run, shape.block_bytes, shape.capacity);
+    block& b = cut_next(*run);
+    if (run->has_uncut()) {
+      uncut_[r.index].push_back(run);
+    }
+    return &b;
+  }
+
+  /// Gives runs without a block in use back to the heap where they belong to `own` or nobody.
+  void merge_own(const record& own) noexcept {
+    merge([&own](const block& b) { return b.use.quiet() || b.use.stream == own.id; }, own.id);
+  }
+
+  /// Gives every run without a block in use back to the heap whose uses are complete or `own`'s.
+  void merge_complete(stream_id own) noexcept {
+    merge([](const block&) { return true; }, own);
+    streams.for_each_incomplete([this](record& r) { heap.promote(r.id, r.timeline.complete()); });
+  }
+
+  /// Gives back runs of classes for which `untouched(class)` holds.
+  template <typename Untouched>
+  void merge_classes(Untouched&& untouched) noexcept {
+    merge([&](const block& b) { return untouched(waiting_class(b.run->block_bytes)); },
+          quiet_stream);
+    streams.for_each_incomplete([this](record& r) { heap.promote(r.id, r.timeline.complete()); });
+  }
+
+  /// A block of another stream that an event covers which has not been seen complete.
+  struct pending_block {
+    record* owner;
+    block* taken;
+    typename stream_timeline<Backend>::seal seal;
+  };
+  [[nodiscard]] std::optional<pending_block> take_pending(const request& r) noexcept {
+    std::optional<pending_block> found;
+    streams.for_each([&](record& other) {
+      block* b = found ? nullptr : other.cache.of(r.waiting).oldest();
+      if (b != nullptr && other.timeline.is_sealed(b->use.freed)) {
+        found = pending_block{&other, &take(other, *b), other.timeline.seal_of(b->use.freed)};
+      }
+    });
+    return found;
+  }
+
+  /// Asks after every outstanding seal. Returns the first failure that is not "not ready".
+  status poll() noexcept {
+    status worst;
+    streams.for_each([&](record& r) {
+      if (!r.timeline.has_pending()) {
+        return;
+      }
+      const epoch before = r.timeline.complete();
+      const status result = r.timeline.poll(backend_, events);
+      worst = worst.ok() ? result : worst;
+      if (r.timeline.complete() != before) {
+        heap.promote(r.id, r.timeline.complete());
+      }
+    });
+    return worst;
+  }
+
+  /// The stream with the oldest outstanding seal, or null.
+  [[nodiscard]] record* oldest_pending() noexcept {
+    record* oldest = nullptr;
+    streams.for_each([&](record& r) {
+      if (r.timeline.has_pending() &&
+          (oldest == nullptr ||
+           r.timeline.oldest_pending().covered < oldest->timeline.oldest_pending().covered)) {
+        oldest = &r;
+      }
+    });
+    return oldest;
+  }
+
+  /// Whether idle memory of the stream waits for a use that the host has not seen complete.
+  [[nodiscard]] bool has_incomplete(const record& r) const noexcept {
+    return streams.has_incomplete(r) || heap.owns_free_run(r.id);
+  }
+  /// Whether any idle memory does.
+  [[nodiscard]] bool has_incomplete() noexcept {
+    bool found = false;
+    streams.for_each_incomplete([&](record& r) { found = found || has_incomplete(r); });
+    return found;
+  }
+
+  /// Whether a block waits in a cache whose class satisfies `wanted`.
+  template <typename Wanted>
+  [[nodiscard]] bool has_idle(Wanted&& wanted) noexcept {
+    bool found = false;
+    const auto look = [&](const record& r) {
+      for (class_index i = 0; i < class_count && !found; ++i) {
+        found = !r.cache.of(i).empty() && wanted(i);
+      }
+    };
+    streams.for_each_incomplete(look);
+    look(streams.quiet());
+    return found;
+  }
+
+  /// Bytes of the longest idle piece, whichever stream it belongs to.
+  [[nodiscard]] std::size_t largest() const noexcept {
+    std::size_t bytes = heap.longest_free_run() * page_bytes;
+    const auto consider = [&bytes](const record& r) {
+      const block* b = r.cache.largest();
+      bytes = b == nullptr ? bytes : std::max(bytes, b->run->block_bytes);
+    };
+    streams.for_each(consider);
+    consider(streams.quiet());
+    consider(streams.unordered());
+    return bytes;
+  }
+
+ private:
+  [[nodiscard]] block& take(record& owner, block& b) noexcept {
+    owner.cache.erase(b);
+    owner.timeline.taken(b.run->block_bytes, b.use.freed);
+    b.state = block_state::taken;
+    ++b.run->in_use;
+    return b;
+  }
+
+  [[nodiscard]] static block& cut_next(page_run& run) noexcept {
+    block& b = run.blocks[run.cut_blocks];
+    b.address = run.base() + run.cut_blocks * run.block_bytes;
+    b.run = &run;
+    b.use = run.use;
+    b.state = block_state::taken;
+    ++run.cut_blocks;
+    ++run.in_use;
+    return b;
+  }
+
+  /// The next block of a slab whose uncut part `taker` may use.
+  [[nodiscard]] block* uncut_block(const record& taker, class_index index) noexcept {
+    if (index >= uncut_.size()) {
+      return nullptr;
+    }
+    std::vector<page_run*>& slabs = uncut_[index];
+    const auto usable = std::find_if(slabs.begin(), slabs.end(), [&](const page_run* run) {
+      return run->use.stream == taker.id || streams.is_complete(run->use);
+    });
+    if (usable == slabs.end()) {
+      return nullptr;
+    }
+    page_run& run = **usable;
+    block& b = cut_next(run);
+    if (!run.has_uncut()) {
+      slabs.erase(usable);
+    }
+    return &b;
+  }
+
+  /// Gives back each run without a block in use, all of whose blocks satisfy `wanted`, and whose
+  /// uses are complete or `own`'s alone.
+  template <typename Wanted>
+  void merge(Wanted&& wanted, stream_id own) noexcept {
+    heap.for_each_cut_run([&](page_run& run) {
+      if (run.in_use != 0 || !all_blocks(run, wanted)) {
+        return;
+      }
+      const std::optional<last_use> use = common_use(run, own);
+      if (use) {
+        give_back(run, *use);
+      }
+    });
+  }
+
+  template <typename Wanted>
+  [[nodiscard]] static bool all_blocks(const page_run& run, Wanted&& wanted) {
+    return std::all_of(run.blocks.get(), run.blocks.get() + run.cut_blocks, wanted);
+  }
+
+  /// The use after which the whole run is free: quiet, or the latest of `own`; none if a part of
+  /// it waits for another stream.
+  [[nodiscard]] std::optional<last_use> common_use(const page_run& run,
+                                                   stream_id own) const noexcept {
+    last_use common;
+    const auto add = [&](const last_use& use) {
+      if (streams.is_complete(use)) {
+        return true;
+      }
+      common.freed = std::max(common.freed, use.freed);
+      common.stream = own;
+      return use.stream == own;
+    };
+    if (run.has_uncut() && !add(run.use)) {
+      return std::nullopt;
+    }
+    for (std::size_t i = 0; i < run.cut_blocks; ++i) {
+      if (!add(run.blocks[i].use)) {
+        return std::nullopt;
+      }
+    }
+    return common;
+  }
+
+  void give_back(page_run& run, last_use use) noexcept {
+    for (std::size_t i = 0; i < run.cut_blocks; ++i) {
+      block& b = run.blocks[i];
+      (void)take(*streams.find(b.use.stream), b);
+    }
+    if (run.has_uncut()) {
+      std::vector<page_run*>& slabs = uncut_[class_of(run.block_bytes)];
+      slabs.erase(std::find(slabs.begin(), slabs.end(), &run));
+    }
+    heap.give(run, use);
+  }
+
+  Backend backend_;
+  std::array<std::vector<page_run*>, class_of(max_slab_block_bytes) + 1> uncut_;
+};
+
+}  // namespace pagesift

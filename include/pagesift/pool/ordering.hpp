@@ -1,0 +1,100 @@
+// How memory becomes fit for another stream: seals, waits, fences.
+#pragma once
+
+#include <pagesift/pool/state.hpp>
+
+#include <cstddef>
+
+namespace pagesift {
+
+/// Records an event on `stream` that covers all frees on it so far. Between closing the epoch and
+/// publishing the event, frees of other threads count for the next epoch, and the closed one is not
+/// sealed yet: nobody takes a block by an event that is not recorded.
+/// Preconditions: `stream` is the stream of `owner`, alive and not capturing. Leaves things as they
+/// were on failure. \throws std::bad_alloc
+template <typename Backend>
+status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
+            typename Backend::stream_type stream) {
+  event_pool<Backend>& events = state.memory.events;
+  status result;
+  const event_slot slot = events.take(state.backend, result);
+  if (!result.ok()) {
+    return result;
+  }
+  const auto event = events.event(slot);
+  const epoch closed = owner.timeline.close(state.memory.streams.next_epoch());
+  owner.asks_answered = state.asks;
+  const pinned<Backend> pin{owner};
+  result = unlocked(lock, [&] { return state.backend.record(event, stream); });
+  if (!result.ok()) {
+    owner.timeline.reopen();
+    events.release(slot);
+    return result;
+  }
+  ++state.counters.events_recorded;
+  owner.timeline.publish(closed, slot, events);
+  return result;
+}
+
+/// Whether a free on `owner`'s stream should be followed by a seal.
+template <typename Backend>
+bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner) noexcept {
+  const auto& streams = state.memory.streams;
+  const std::size_t unsealed = owner.timeline.unsealed_bytes();
+  if (owner.id == quiet_stream || owner.id == unordered_stream || unsealed == 0 ||
+      !streams.several_seen()) {
+    return false;
+  }
+  return owner.asks_answered != state.asks || unsealed >= state.options.seal_bytes ||
+         streams.many();
+}
+
+/// Makes the host wait for a seal of `owner`.
+template <typename Backend>
+status await(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
+             typename stream_timeline<Backend>::seal seal) noexcept {
+  event_pool<Backend>& events = state.memory.events;
+  const pinned<Backend> pin{owner};
+  events.retain(seal.slot);
+  const auto event = events.event(seal.slot);
+  const status result = unlocked(lock, [&] { return state.backend.synchronize(event); });
+  events.release(seal.slot);
+  if (result.ok()) {
+    owner.timeline.complete_up_to(seal.covered, events);
+    state.memory.heap.promote(owner.id, owner.timeline.complete());
+  }
+  return result;
+}
+
+/// Makes the host wait for all work of the context: everything freed before is complete then.
+/// It would end a capture in the context, so call it only while `captures.none()`.
+template <typename Backend>
+status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  stream_table<Backend>& streams = state.memory.streams;
+  const epoch before = streams.next_epoch();
+  streams.for_each_incomplete(
+      [&](stream_record<Backend>& r) { r.timeline.close(streams.next_epoch()); });
+  const status result = unlocked(lock, [&] { return state.backend.fence(); });
+  if (!result.ok()) {
+    streams.for_each_incomplete([](stream_record<Backend>& r) { r.timeline.reopen(); });
+    return result;
+  }
+  ++state.counters.fences;
+  streams.for_each_incomplete([&](stream_record<Backend>& r) {
+    r.timeline.complete_up_to(before, state.memory.events);
+    state.memory.heap.promote(r.id, r.timeline.complete());
+  });
+  return result;
+}
+
+/// Waits, with a fence, for idle memory that may still be in use by submitted work.
+/// \throws backend_error
+template <typename Backend>
+void complete_idle_memory(pool_lock& lock, pool_state<Backend>& state) {
+  require_ok(state.backend, state.memory.poll());
+  if (state.captures.none() && state.memory.has_incomplete()) {
+    require_ok(state.backend, fence(lock, state));
+  }
+}
+
+}  // namespace pagesift

@@ -1,0 +1,358 @@
+// The pool: what users hold.
+#pragma once
+
+#include <pagesift/backend/backend.hpp>
+#include <pagesift/core/error.hpp>
+#include <pagesift/core/statistics.hpp>
+#include <pagesift/pool/default_pools.hpp>
+#include <pagesift/pool/options.hpp>
+#include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/serve.hpp>
+#include <pagesift/pool/state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace pagesift {
+
+/// A size-class caching allocator of one backend's memory, ordered by stream.
+///
+/// Memory freed on a stream may be taken again on that stream at once: the stream itself orders
+/// the old use before the new. Another stream gets it when the old use is complete or after it was
+/// made to wait for it. Sizes are bytes. Every function may be called from any thread at once. The
+/// pool never reads or writes through a block's address.
+///
+/// The stream given to a call must be alive during that call. A block that other streams used too
+/// must be freed on a stream that waits for them.
+template <typename Backend>
+class basic_pool {
+  static_assert(is_backend_v<Backend>, "Backend must model pagesift::is_backend");
+
+ public:
+  using backend_type = Backend;
+  using stream_type = typename Backend::stream_type;
+
+  /// \throws invalid_argument for options out of range or a device that is not there,
+  /// out_of_memory where `initial_bytes` cannot be had, backend_error
+  explicit basic_pool(pool_options options = {})
+      : basic_pool{Backend::open(options.device), std::move(options)} {}
+  explicit basic_pool(Backend backend, pool_options options = {});
+
+  basic_pool(const basic_pool&) = delete;
+  basic_pool& operator=(const basic_pool&) = delete;
+
+  /// Waits for all work of the context, then releases every range none of whose blocks is in use.
+  /// Memory still in use is left to the backend rather than pulled from under its user.
+  ~basic_pool();
+
+  /// The pool of the current device that everybody shares. Made at first use, never destroyed: at
+  /// process exit the backend may be gone before the last static object is.
+  /// \throws what making a pool throws
+  [[nodiscard]] static basic_pool& default_pool() {
+    return default_pools<basic_pool>::of(Backend::current_device());
+  }
+  [[nodiscard]] static basic_pool& default_pool(int device) {
+    return default_pools<basic_pool>::of(device);
+  }
+
+  /// At least `bytes` bytes for work submitted to `stream` from now on; never null, for 0 bytes
+  /// too. Aligned to 256 bytes, or to `alignment`, a power of two up to 2 MiB.
+  /// \throws out_of_memory, size_overflow, invalid_alignment, capture_error if `stream` is
+  /// capturing, backend_error, std::bad_alloc if the host is short of memory. The pool is
+  /// unchanged.
+  [[nodiscard]] void* allocate(std::size_t bytes, stream_type stream) {
+    return allocate(bytes, default_alignment, stream);
+  }
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment, stream_type stream);
+
+  /// Gives back what `allocate` returned, last used by work already submitted to `stream`. The
+  /// memory need not have been allocated on that stream. Null is ignored; a pointer that the pool
+  /// did not hand out, or that was freed before, is left alone and counted in
+  /// `pool_stats::rejected_frees`. On a capturing stream the block waits for the next fence.
+  /// \param bytes as given to `allocate`
+  void deallocate(void* p, std::size_t bytes, stream_type stream) noexcept;
+
+  /// For callers that do not know the stream: memory whose earlier uses the host has seen
+  /// complete, good for every stream. \throws as `allocate`, except capture_error
+  [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
+
+  /// Gives back memory used on any streams: waits for all work of the context, as cudaFree does.
+  /// While a capture is known to be in progress it does not wait; the block waits for a fence.
+  void deallocate_sync(void* p, std::size_t bytes) noexcept;
+
+  /// Gives idle memory back to the backend, oldest first, until at most `keep_bytes` are idle. If
+  /// idle memory may still be in use by submitted work, waits for all work of the context, unless a
+  /// capture is known to be in progress. Whole ranges only: one block in use keeps its range.
+  /// \throws backend_error
+  void trim(std::size_t keep_bytes = 0);
+
+  /// Ends a batch: memory of classes that no request touched since the last `end_batch` goes back
+  /// to the backend, under the same conditions as in `trim`. \throws backend_error
+  void end_batch();
+
+  /// Says that `stream` will be destroyed: records an event on it, so that other streams can take
+  /// the memory freed on it. Does nothing on a capturing stream. \throws backend_error
+  void retire(stream_type stream);
+
+  /// \throws std::bad_alloc
+  [[nodiscard]] pool_stats stats() const;
+
+  /// Sets the peaks to the present values; changes nothing else.
+  void reset_peaks() noexcept;
+
+  [[nodiscard]] const pool_options& options() const noexcept { return state_.options; }
+  [[nodiscard]] Backend& backend() noexcept { return state_.backend; }
+
+  /// Names this pool, as large as a pointer; the pool must outlive it.
+  [[nodiscard]] pool_handle<basic_pool> handle() noexcept { return pool_handle<basic_pool>{*this}; }
+
+  /// A Thrust execution policy that takes temporary storage from this pool and runs on `stream`.
+  /// Defined where pagesift/adapters/policy.hpp is included, which knows what a policy is.
+  template <typename Pool = basic_pool>
+  [[nodiscard]] auto policy(stream_type stream = {}) {
+    return make_policy(static_cast<Pool&>(*this), stream);
+  }
+  /// The same, not waiting for the stream where the result does not need it.
+  template <typename Pool = basic_pool>
+  [[nodiscard]] auto policy_nosync(stream_type stream = {}) {
+    return make_policy_nosync(static_cast<Pool&>(*this), stream);
+  }
+
+ private:
+  using record = stream_record<Backend>;
+
+  /// Hands out the taker's newest block of the class, or searches further.
+  [[nodiscard]] void* serve_locked(pool_lock& lock, record& taker, const request& wanted,
+                                   std::optional<stream_type> stream);
+  [[nodiscard]] record& record_of(stream_id id);
+  [[nodiscard]] record& record_for_free(stream_type stream, const stream_state& seen) noexcept;
+  [[nodiscard]] block* block_in_use(const void* p) noexcept;
+  void take_back(record& owner, block& b) noexcept;
+
+  mutable pool_state<Backend> state_;
+};
+
+template <typename Backend>
+basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
+    : state_{std::move(backend), std::move(options)} {
+  const pool_options& o = state_.options;
+  if (o.limit_bytes < page_bytes) {
+    throw invalid_argument{"limit_bytes must be at least one page of " +
+                           std::to_string(page_bytes) + " bytes, got " +
+                           std::to_string(o.limit_bytes)};
+  }
+  if (o.initial_bytes > o.limit_bytes) {
+    throw invalid_argument{"initial_bytes must not exceed limit_bytes, got " +
+                           std::to_string(o.initial_bytes) + " and " +
+                           std::to_string(o.limit_bytes)};
+  }
+  state_.total_bytes = state_.backend.memory().total_bytes;
+  if (o.initial_bytes != 0) {
+    pool_lock lock{state_.mutex};
+    const status result = add_range(lock, state_, divide_round_up(o.initial_bytes, page_bytes));
+    if (result.shortage()) {
+      throw_out_of_memory(lock, state_, o.initial_bytes);
+    }
+    require_ok(state_.backend, result);
+  }
+}
+
+template <typename Backend>
+basic_pool<Backend>::~basic_pool() {
+  pool_lock lock{state_.mutex};
+  if (state_.memory.has_incomplete()) {
+    (void)fence(lock, state_);
+  }
+  state_.memory.merge_complete(quiet_stream);
+  for (bool released = true; released;) {
+    (void)release_oldest(lock, state_, released);
+  }
+  state_.memory.events.destroy_all(state_.backend);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
+  const request wanted = make_request(bytes, alignment);
+  const stream_state seen = state_.backend.inspect(stream);
+  require_ok(state_.backend, seen.result);
+  pool_lock lock{state_.mutex};
+  if (seen.capturing) {
+    state_.captures.note(stream);
+    throw capture_error{bytes};
+  }
+  state_.captures.forget(stream);
+  return serve_locked(lock, record_of(seen.id), wanted, stream);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
+  const request wanted = make_request(bytes, alignment);
+  pool_lock lock{state_.mutex};
+  return serve_locked(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::serve_locked(pool_lock& lock, record& taker, const request& wanted,
+                                        std::optional<stream_type> stream) {
+  block* b = state_.memory.own_block(taker, wanted);
+  bool hit = true;
+  if (b == nullptr) {
+    const pinned<Backend> pin{taker};
+    errand<Backend> e{taker, wanted, stream};
+    b = &serve(lock, state_, e);
+    hit = !e.grew;
+  }
+  b->state = block_state::in_use;
+  b->requested = wanted.index;
+  state_.counters.handed_out(wanted.index, b->run->block_bytes, hit);
+  state_.last_batch[waiting_class(b->run->block_bytes)] = state_.memory.heap.batch();
+  return b->address;
+}
+
+template <typename Backend>
+void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) noexcept {
+  if (p == nullptr) {
+    return;
+  }
+  const stream_state seen = state_.backend.inspect(stream);
+  pool_lock lock{state_.mutex};
+  block* b = block_in_use(p);
+  if (b == nullptr) {
+    return;
+  }
+  record& owner = record_for_free(stream, seen);
+  take_back(owner, *b);
+  if (wants_seal(state_, owner)) {
+    try {
+      (void)seal(lock, state_, owner, stream);  // not sealed now: a later free will try again
+    } catch (const std::bad_alloc&) {
+    }
+  }
+}
+
+template <typename Backend>
+void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
+  if (p == nullptr) {
+    return;
+  }
+  pool_lock lock{state_.mutex};
+  if (block_in_use(p) == nullptr) {
+    return;
+  }
+  const bool complete = state_.captures.none() && fence(lock, state_).ok();
+  if (block* b = block_in_use(p)) {
+    stream_table<Backend>& streams = state_.memory.streams;
+    take_back(complete ? streams.quiet() : streams.unordered(), *b);
+  }
+}
+
+/// The record of a stream that a request named, after making room for it.
+template <typename Backend>
+stream_record<Backend>& basic_pool<Backend>::record_of(stream_id id) {
+  if (state_.memory.streams.crowded()) {
+    (void)state_.memory.poll();
+    state_.memory.streams.sweep(state_.memory.heap);
+  }
+  return state_.memory.streams.of(id);
+}
+
+/// Where a block freed on `stream` waits. A stream that cannot be named, or host memory too short
+/// to remember it, costs the block its order, never the pool the block.
+template <typename Backend>
+stream_record<Backend>& basic_pool<Backend>::record_for_free(stream_type stream,
+                                                             const stream_state& seen) noexcept {
+  try {
+    if (seen.result.ok() && !seen.capturing) {
+      state_.captures.forget(stream);
+      return record_of(seen.id);
+    }
+    if (seen.capturing) {
+      state_.captures.note(stream);
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  return state_.memory.streams.unordered();
+}
+
+/// The block at `p` if a user has it; anything else is counted as a rejected free.
+template <typename Backend>
+block* basic_pool<Backend>::block_in_use(const void* p) noexcept {
+  block* b = state_.memory.heap.find(p);
+  if (b == nullptr || b->state != block_state::in_use) {
+    ++state_.counters.rejected_frees;
+    return nullptr;
+  }
+  return b;
+}
+
+template <typename Backend>
+void basic_pool<Backend>::take_back(record& owner, block& b) noexcept {
+  state_.counters.taken_back(b.requested, b.run->block_bytes);
+  state_.memory.put(owner, b);
+  ++state_.frees;
+}
+
+template <typename Backend>
+void basic_pool<Backend>::trim(std::size_t keep_bytes) {
+  pool_lock lock{state_.mutex};
+  if (state_.counters.idle() <= keep_bytes) {
+    return;
+  }
+  complete_idle_memory(lock, state_);
+  state_.memory.merge_complete(quiet_stream);
+  for (bool released = true; released && state_.counters.idle() > keep_bytes;) {
+    require_ok(state_.backend, release_oldest(lock, state_, released));
+  }
+}
+
+template <typename Backend>
+void basic_pool<Backend>::end_batch() {
+  pool_lock lock{state_.mutex};
+  const std::uint64_t batch = state_.memory.heap.batch();
+  state_.memory.heap.next_batch();
+  const auto untouched = [&](class_index waiting) { return state_.last_batch[waiting] < batch; };
+  if (state_.memory.has_idle(untouched)) {
+    complete_idle_memory(lock, state_);
+    state_.memory.merge_classes(untouched);
+  }
+  for (bool released = true; released;) {
+    require_ok(state_.backend, release_oldest(lock, state_, released, batch));
+  }
+}
+
+template <typename Backend>
+void basic_pool<Backend>::retire(stream_type stream) {
+  const stream_state seen = state_.backend.inspect(stream);
+  require_ok(state_.backend, seen.result);
+  pool_lock lock{state_.mutex};
+  if (seen.capturing) {
+    state_.captures.note(stream);
+    return;
+  }
+  record& owner = record_of(seen.id);
+  if (state_.memory.has_incomplete(owner)) {
+    require_ok(state_.backend, seal(lock, state_, owner, stream));
+  }
+}
+
+template <typename Backend>
+pool_stats basic_pool<Backend>::stats() const {
+  const pool_lock lock{state_.mutex};
+  pool_stats s = state_.counters.report();
+  s.largest_idle_block = state_.memory.largest();
+  s.streams = state_.memory.streams.size();
+  s.live_events = state_.memory.events.size();
+  return s;
+}
+
+template <typename Backend>
+void basic_pool<Backend>::reset_peaks() noexcept {
+  const pool_lock lock{state_.mutex};
+  state_.counters.reset_peaks();
+}
+
+}  // namespace pagesift

@@ -1,0 +1,191 @@
+// The way of a request that the stream's own cache could not serve.
+#pragma once
+
+#include <pagesift/pool/ordering.hpp>
+#include <pagesift/pool/ranges.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace pagesift {
+
+/// One request on its way: who asks, for what, and on which stream if the caller named one.
+template <typename Backend>
+struct errand {
+  stream_record<Backend>& taker;
+  const request& wanted;
+  std::optional<typename Backend::stream_type> stream;
+  bool grew = false;  ///< memory was taken from the backend for it
+};
+
+/// \throws out_of_memory, always
+template <typename Backend>
+[[noreturn]] void throw_out_of_memory(pool_lock& lock, pool_state<Backend>& state,
+                                      std::size_t requested) {
+  const memory_info info = unlocked(lock, [&] { return state.backend.memory(); });
+  throw out_of_memory{
+      Backend::memory_name,
+      {requested, state.counters.held(), state.counters.in_use(), state.counters.idle(),
+       state.options.limit_bytes, info.free_bytes, info.total_bytes, state.memory.largest()}};
+}
+
+/// Cuts the request's block from memory that was just taken from the backend with `result`; null
+/// where there was none left. \throws backend_error, std::bad_alloc
+template <typename Backend>
+block* block_of_new_range(pool_state<Backend>& state, errand<Backend>& e, const run_shape& shape,
+                          const status& result) {
+  if (result.shortage()) {
+    return nullptr;
+  }
+  require_ok(state.backend, result);
+  e.grew = true;
+  return state.memory.fresh_block(e.taker, e.wanted, shape);
+}
+
+/// Takes a block of another stream whose last use is not complete, and makes the taker's stream
+/// wait for it. What is left of that stream's blocks stays behind its seal.
+/// \throws backend_error; the block then waits where it was
+template <typename Backend>
+block* take_behind_wait(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  const auto pending = e.stream ? state.memory.take_pending(e.wanted) : std::nullopt;
+  if (!pending) {
+    return nullptr;
+  }
+  event_pool<Backend>& events = state.memory.events;
+  const pinned<Backend> pin{*pending->owner};
+  events.retain(pending->seal.slot);
+  const auto event = events.event(pending->seal.slot);
+  const status result = unlocked(lock, [&] { return state.backend.wait(*e.stream, event); });
+  events.release(pending->seal.slot);
+  if (!result.ok()) {
+    state.memory.put_back(*pending->owner, *pending->taken);
+  }
+  require_ok(state.backend, result);
+  ++state.counters.stream_waits;
+  return pending->taken;
+}
+
+/// Serves the request from what is complete or the taker's own, in exactly the pages it needs,
+/// releasing whole idle ranges where that makes room for a new one.
+/// \throws backend_error, std::bad_alloc
+template <typename Backend>
+block* reclaim(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  idle_memory<Backend>& memory = state.memory;
+  for (bool released = true; released;) {
+    memory.merge_complete(e.taker.id);
+    if (block* b = memory.own_block(e.taker, e.wanted)) {
+      return b;
+    }
+    if (block* b = memory.complete_block(e.wanted.waiting)) {
+      return b;
+    }
+    if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.tight)) {
+      return b;
+    }
+    if (block* b = memory.larger_block(e.taker, e.wanted)) {
+      return b;
+    }
+    const status grown = add_range(lock, state, e.wanted.tight.pages);
+    if (block* b = block_of_new_range(state, e, e.wanted.tight, grown)) {
+      return b;
+    }
+    require_ok(state.backend, release_oldest(lock, state, released));
+  }
+  return nullptr;
+}
+
+/// One walk through the ways out of a shortage, the cheapest first.
+/// \throws backend_error, std::bad_alloc
+template <typename Backend>
+block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  if (block* b = reclaim(lock, state, e)) {
+    return b;
+  }
+  if (e.stream && state.memory.has_incomplete(e.taker)) {
+    require_ok(state.backend, seal(lock, state, e.taker, *e.stream));
+  }
+  while (stream_record<Backend>* r = state.memory.oldest_pending()) {
+    require_ok(state.backend, await(lock, state, *r, r->timeline.oldest_pending()));
+    if (block* b = reclaim(lock, state, e)) {
+      return b;
+    }
+  }
+  if (state.captures.none() && state.memory.has_incomplete()) {
+    require_ok(state.backend, fence(lock, state));
+    return reclaim(lock, state, e);
+  }
+  return nullptr;
+}
+
+/// Whether other threads gave memory back since `frees_before`, or are about to; waits for those.
+template <typename Backend>
+bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t frees_before) {
+  const bool releasing = state.releases_in_progress != 0;
+  state.release_done.wait(lock, [&] { return state.releases_in_progress == 0; });
+  return releasing || state.frees != frees_before;
+}
+
+/// Asks the user for memory. Called without the lock.
+template <typename Backend>
+bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
+  return state.options.on_shortage &&
+         unlocked(lock, [&] { return state.options.on_shortage(bytes); });
+}
+
+/// \throws out_of_memory when every way has been tried, backend_error, std::bad_alloc
+template <typename Backend>
+block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  constexpr int max_rounds = 64;  // a bound on patience with threads that keep taking what is freed
+  int user_calls = 0;
+  for (int round = 0; round < max_rounds; ++round) {
+    const std::uint64_t frees_before = state.frees;
+    if (block* b = search_everything(lock, state, e)) {
+      return *b;
+    }
+    if (others_made_room(lock, state, frees_before)) {
+      continue;
+    }
+    if (user_calls++ == max_shortage_calls || !ask_user(lock, state, e.wanted.bytes)) {
+      break;
+    }
+  }
+  throw_out_of_memory(lock, state, e.wanted.bytes);
+}
+
+/// Serves a request that the taker's cache could not. The order of preference keeps independent
+/// streams independent while memory is free.
+/// Precondition: the taker is pinned.
+/// \throws out_of_memory, backend_error, std::bad_alloc
+template <typename Backend>
+block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  idle_memory<Backend>& memory = state.memory;
+  const std::size_t least = e.wanted.tight.pages;
+  if (least > state.options.limit_bytes / page_bytes || least > state.total_bytes / page_bytes) {
+    throw_out_of_memory(lock, state, e.wanted.bytes);
+  }
+  if (block* b = memory.complete_block(e.wanted.waiting)) {
+    return *b;
+  }
+  state.asks += memory.streams.several_seen() ? 1 : 0;
+  require_ok(state.backend, memory.poll());
+  if (block* b = memory.complete_block(e.wanted.waiting)) {
+    return *b;
+  }
+  if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.plenty)) {
+    return *b;
+  }
+  memory.merge_own(e.taker);
+  if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.plenty)) {
+    return *b;
+  }
+  const status grown = grow(lock, state, e.wanted.plenty);
+  if (block* b = block_of_new_range(state, e, e.wanted.plenty, grown)) {
+    return *b;
+  }
+  if (block* b = take_behind_wait(lock, state, e)) {
+    return *b;
+  }
+  return serve_in_shortage(lock, state, e);
+}
+
+}  // namespace pagesift

@@ -1,0 +1,84 @@
+// What a pool consists of, and the rule for calling out of it.
+#pragma once
+
+#include <pagesift/core/error.hpp>
+#include <pagesift/front/idle_memory.hpp>
+#include <pagesift/pool/counters.hpp>
+#include <pagesift/pool/known_captures.hpp>
+#include <pagesift/pool/options.hpp>
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace pagesift {
+
+using pool_lock = std::unique_lock<std::mutex>;
+
+/// All state of a pool. `mutex` guards everything but `backend` and `options`, which need no guard.
+template <typename Backend>
+struct pool_state {
+  using stream_type = typename Backend::stream_type;
+
+  pool_state(Backend b, pool_options o) : backend{b}, options{std::move(o)}, memory{b} {}
+
+  Backend backend;
+  const pool_options options;
+  std::size_t total_bytes = 0;  ///< what the backend has in all
+
+  std::mutex mutex;
+  pool_counters counters;
+  idle_memory<Backend> memory;
+  known_captures<stream_type> captures;
+  std::array<std::uint64_t, class_count> last_batch{};  ///< per waiting class: when last asked for
+  std::uint64_t asks = 0;            ///< misses that wished another stream had sealed its frees
+  std::uint64_t frees = 0;           ///< blocks taken back so far
+  std::size_t growing_bytes = 0;     ///< asked of the backend, not there yet
+  std::size_t next_range_pages = 1;  ///< ranges for small requests double up to max_range_pages
+  int releases_in_progress = 0;
+  std::condition_variable release_done;
+};
+
+/// Ranges made for requests smaller than this many pages grow up to it.
+inline constexpr std::size_t max_range_pages = 16;
+
+/// Runs `f` without the lock. Every backend call that may block and every call of user code goes
+/// through here, so that no other thread waits for it.
+template <typename Function>
+auto unlocked(pool_lock& lock, Function&& f) {
+  struct relock {
+    explicit relock(pool_lock& l) : lock{l} { lock.unlock(); }
+    ~relock() { lock.lock(); }
+    relock(const relock&) = delete;
+    relock& operator=(const relock&) = delete;
+    pool_lock& lock;
+  };
+  const relock guard{lock};
+  return std::forward<Function>(f)();
+}
+
+/// Keeps a record from being swept while a call goes on without the lock.
+template <typename Backend>
+class pinned {
+ public:
+  explicit pinned(stream_record<Backend>& r) noexcept : record_{r} { ++record_.pins; }
+  ~pinned() { --record_.pins; }
+  pinned(const pinned&) = delete;
+  pinned& operator=(const pinned&) = delete;
+
+ private:
+  stream_record<Backend>& record_;
+};
+
+/// \throws backend_error unless `result` is ok
+template <typename Backend>
+void require_ok(const Backend& backend, const status& result) {
+  if (!result.ok()) {
+    throw backend_error{result.code, result.call, backend.describe(result.code)};
+  }
+}
+
+}  // namespace pagesift
