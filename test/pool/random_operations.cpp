@@ -54,19 +54,19 @@ class random_users {
   }
 
   void one_operation(std::size_t dice) {
-    if (dice < 430) {
+    if (dice < 440) {
       allocate();
-    } else if (dice < 830) {
+    } else if (dice < 850) {
       free_one();
-    } else if (dice < 880) {
+    } else if (dice < 890) {
       use_elsewhere();
-    } else if (dice < 950) {
+    } else if (dice < 940) {
       world_.device.run_some();
-    } else if (dice < 965) {
+    } else if (dice < 943) {
       world_.device.synchronize(streams_[any_stream()]);
-    } else if (dice < 975) {
+    } else if (dice < 970) {
       close_or_open_a_gate();
-    } else if (dice < 985) {
+    } else if (dice < 989) {
       replace_stream();
     } else if (dice < 990) {
       free_without_stream();
@@ -76,16 +76,17 @@ class random_users {
   }
 
   void rare_operation(std::size_t dice) {
-    if (dice < 4) {
-      guarded([&] { world_.pool->trim(below(budget)); });
-    } else if (dice < 5) {
+    if (dice < 6) {
+      guarded([&] { world_.pool->trim(below(budget / 2)); });
+    } else if (dice < 8) {
       guarded([&] { world_.pool->trim(); });
-    } else if (dice < 10) {
+    } else if (dice < 12) {
       guarded([&] { world_.pool->end_batch(); });
     } else if (dice < 20) {
       guarded([&] { world_.pool->retire(streams_[any_stream()]); });
     } else if (dice < 25) {
-      world_.device.set_budget(budget / 2 + below(budget));
+      world_.device.set_budget(budget / 8 + below(budget));
+      live_bound_ = budget >> below(7);
     } else {
       with_a_fault();
     }
@@ -93,7 +94,7 @@ class random_users {
 
   /// Sizes of all magnitudes up to 64 MiB, small ones more often.
   std::size_t any_size() {
-    const std::size_t magnitude = below(10) == 0 ? 4 + below(23) : 4 + below(16);
+    const std::size_t magnitude = below(6) == 0 ? 16 + below(11) : 4 + below(16);
     return 1 + below(std::size_t{1} << magnitude);
   }
 
@@ -102,7 +103,7 @@ class random_users {
   }
 
   void allocate() {
-    if (blocks_.size() > 400 || live_bytes_ > budget) {
+    if (blocks_.size() > 400 || live_bytes_ > live_bound_) {
       return free_one();
     }
     const std::size_t owner = any_stream();
@@ -248,6 +249,7 @@ class random_users {
   std::array<simulated_stream, stream_count> streams_{};
   std::vector<live_block> blocks_;
   std::size_t live_bytes_ = 0;
+  std::size_t live_bound_ = budget;  // changes, so that ranges become free as a whole
   std::vector<pagesift::simulated_gate> gates_;
   bool faulty_ = false;
   int shortages_ = 0;

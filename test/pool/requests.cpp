@@ -125,6 +125,32 @@ TEST_CASE("blocks are aligned even where the backend's memory is not aligned to 
   }
 }
 
+TEST_CASE("a larger block that stands in during a shortage is aligned as asked for, or none is") {
+  world w{with_limit(2 * mebibyte)};
+  const simulated_stream s{};
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < 2 * mebibyte / 4608; ++i) {
+    blocks.push_back(w.allocate(4608, s));
+  }
+  for (std::size_t i = 0; i < 10; ++i) {  // the newest of them lies at no multiple of 4096
+    w.free(blocks[i], 4608, s);
+  }
+  std::vector<void*> stand_ins;
+  try {
+    for (;;) {
+      stand_ins.push_back(w.allocate(4096, s, 4096));
+      CHECK(aligned(stand_ins.back(), 4096));
+    }
+  } catch (const pagesift::out_of_memory&) {
+  }
+  for (void* const p : stand_ins) {
+    w.free(p, 4096, s);
+  }
+  for (std::size_t i = 10; i < blocks.size(); ++i) {
+    w.free(blocks[i], 4608, s);
+  }
+}
+
 TEST_CASE("an alignment that is no power of two up to 2 MiB is refused and changes nothing") {
   world w;
   const simulated_stream s{};
