@@ -39,7 +39,8 @@ class page_heap {
   }
 
   /// Puts a prepared range in as one quiet run; `acquired` is what the backend gave. A range that
-  /// does not start at a page boundary loses its first part and so one page.
+  /// does not start at a page boundary loses its first part and so one page; if that was all it
+  /// had, it only waits for its release.
   void add(prepared_range prepared, void* acquired, std::size_t acquired_bytes) noexcept {
     page_range& range = *prepared.range;
     const std::size_t slack = page_slack(acquired);
@@ -310,7 +311,8 @@ class page_heap {
 
   void link_free(page_run& run, last_use use) noexcept {
     run.use = use;
-    run.range->owner[run.first] = run.range->owner[run.first + run.pages - 1] = &run;
+    const std::size_t last = run.first + std::max<std::size_t>(run.pages, 1) - 1;
+    run.range->owner[run.first] = run.range->owner[last] = &run;
     run.range->quiet_pages += use.quiet() ? run.pages : 0;
     free_.insert(std::move(run.node));
   }

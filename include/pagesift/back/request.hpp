@@ -25,6 +25,7 @@ struct run_shape {
 /// What a caller asked for.
 struct request {
   std::size_t bytes = 0;
+  std::size_t alignment = default_alignment;
   class_index index = 0;    ///< its size class
   class_index waiting = 0;  ///< where an idle block made for it waits
   run_shape plenty;         ///< while memory is plentiful: near sizes share blocks
@@ -35,6 +36,7 @@ struct request {
 [[nodiscard]] inline request make_request(std::size_t bytes, std::size_t alignment) {
   request r;
   r.bytes = bytes;
+  r.alignment = alignment;
   r.index = class_of(bytes, alignment);
   const std::size_t block = block_bytes(r.index);
   if (block <= max_slab_block_bytes) {

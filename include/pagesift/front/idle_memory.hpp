@@ -66,9 +66,13 @@ class idle_memory {
     return found;
   }
 
-  /// A complete or own block of a slab of a larger class, for a shortage.
+  /// A complete or own block of a slab of a larger class, for a shortage. Not every larger class
+  /// keeps the request's alignment: blocks lie at multiples of their own size.
   [[nodiscard]] block* larger_block(record& taker, const request& r) noexcept {
     for (class_index i = r.waiting; i <= class_of(max_slab_block_bytes); ++i) {
+      if (block_bytes(i) % r.alignment != 0) {
+        continue;
+      }
       if (block* own = taker.cache.of(i).newest()) {
         return &take(taker, *own);
       }

@@ -13,7 +13,7 @@ namespace pagesift {
 /// Memory got from a backend that starts at a page boundary or has a page to spare.
 struct acquisition {
   status result;
-  void* memory = nullptr;
+  void* memory = nullptr;  ///< null: none; it may have been got although `result` is a failure
   std::size_t bytes = 0;
 };
 
@@ -28,12 +28,12 @@ acquisition acquire_pages(Backend& backend, std::size_t pages, std::size_t room)
     return a;
   }
   a.result = backend.release(a.memory, a.bytes);
-  a.bytes += page_bytes;
-  if (!a.result.ok() || a.bytes > room) {
-    a.result = a.result.ok() ? status{outcome::shortage} : a.result;
-    return a;
+  if (!a.result.ok()) {
+    return a;  // still there, if with a page less than was wanted
   }
-  a.result = backend.acquire(a.bytes, a.memory);
+  a.memory = nullptr;
+  a.bytes += page_bytes;
+  a.result = a.bytes > room ? status{outcome::shortage} : backend.acquire(a.bytes, a.memory);
   return a;
 }
 
@@ -58,7 +58,7 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   const acquisition a =
       unlocked(lock, [&] { return acquire_pages(state.backend, pages, reserved); });
   state.growing_bytes -= reserved;
-  if (!a.result.ok()) {
+  if (a.memory == nullptr) {
     state.memory.heap.discard(std::move(prepared));
     return a.result;
   }

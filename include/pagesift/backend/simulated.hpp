@@ -1,0 +1,284 @@
+// The simulated device as a backend: for tests of what uses a backend, without a GPU.
+#pragma once
+
+#include <pagesift/backend/backend.hpp>
+#include <pagesift/backend/simulated_device.hpp>
+#include <pagesift/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace pagesift {
+
+/// An event of the simulated device.
+struct simulated_event {
+  std::uint64_t number = 0;
+};
+
+/// Names one simulated device, which must outlive it. Copies name the same device.
+class simulated_backend {
+ public:
+  using stream_type = simulated_stream;
+  using event_type = simulated_event;
+
+  static constexpr const char* memory_name = "simulated memory";
+
+  explicit simulated_backend(simulated_device& device) noexcept : device_{&device} {}
+
+  /// The process's shared simulated device.
+  /// \param device 0, or -1 for the current one; there is no other.
+  /// \throws invalid_argument for any other device.
+  [[nodiscard]] static simulated_backend open(int device) {
+    if (device != -1 && device != 0) {
+      throw invalid_argument{"the simulated backend has device 0 only, got " +
+                             std::to_string(device)};
+    }
+    return simulated_backend{simulated_device::shared()};
+  }
+
+  [[nodiscard]] static constexpr int current_device() noexcept { return 0; }
+
+  status acquire(std::size_t bytes, void*& p) noexcept {
+    return call(simulated_call::acquire, [&](simulated_device& device, lock&) {
+      if (breaks_capture(device)) {
+        return failure("acquire", simulated_code::capture_forbids);
+      }
+      if (bytes == 0) {
+        return failure("acquire", simulated_code::invalid_value);
+      }
+      const std::size_t taken = device.space_.taken_bytes();
+      const std::size_t budget = device.options_.budget_bytes;
+      if (taken > budget || bytes > budget - taken) {
+        return status{outcome::shortage, simulated_code::no_memory, "acquire"};
+      }
+      void* const piece = device.space_.take(bytes, next_skew(device));
+      if (piece == nullptr) {
+        return status{outcome::shortage, simulated_code::no_memory, "acquire"};
+      }
+      p = piece;
+      return status{};
+    });
+  }
+
+  status release(void* p, std::size_t bytes) noexcept {
+    return call(simulated_call::release, [&](simulated_device& device, lock&) {
+      if (breaks_capture(device)) {
+        return failure("release", simulated_code::capture_forbids);
+      }
+      if (!device.judge_.released(p, bytes, device.streams_.host())) {
+        return failure("release", simulated_code::invalid_value);
+      }
+      device.space_.give_back(p);
+      return status{};
+    });
+  }
+
+  [[nodiscard]] memory_info memory() const noexcept {
+    memory_info info;
+    const status ending = call(simulated_call::memory, [&](simulated_device& device, lock&) {
+      const std::size_t taken = device.space_.taken_bytes();
+      const std::size_t budget = device.options_.budget_bytes;
+      info = {taken > budget ? 0 : budget - taken, budget};
+      return status{};
+    });
+    return ending.ok() ? info : memory_info{};
+  }
+
+  [[nodiscard]] stream_state inspect(stream_type s) const noexcept {
+    stream_state state;
+    state.result = call(simulated_call::inspect, [&](simulated_device& device, lock&) {
+      simulation::stream* const stream = device.checked("inspect", s);
+      if (stream == nullptr) {
+        return failure("inspect", simulated_code::dead_handle);
+      }
+      state.capturing = device.captures_.capturing(*stream);
+      state.id = state.capturing ? 0 : stream->id;
+      return status{};
+    });
+    return state;
+  }
+
+  status create_event(event_type& e) noexcept {
+    return call(simulated_call::create_event, [&](simulated_device& device, lock&) {
+      e.number = ++device.events_made_;
+      device.events_.emplace(e.number, nullptr);
+      return status{};
+    });
+  }
+
+  status destroy_event(event_type e) noexcept {
+    return call(simulated_call::destroy_event, [&](simulated_device& device, lock&) {
+      if (moment_of(device, "destroy_event", e) == nullptr) {
+        return failure("destroy_event", simulated_code::dead_handle);
+      }
+      device.events_.erase(e.number);
+      return status{};
+    });
+  }
+
+  /// On a capturing stream the event becomes part of the capture and never completes.
+  status record(event_type e, stream_type s) noexcept {
+    return call(simulated_call::record, [&](simulated_device& device, lock&) {
+      simulation::moment_ptr* const recorded = moment_of(device, "record", e);
+      simulation::stream* const stream = device.checked("record", s);
+      if (recorded == nullptr || stream == nullptr) {
+        return failure("record", simulated_code::dead_handle);
+      }
+      if (device.captures_.capturing(*stream)) {
+        *recorded = std::make_shared<simulation::moment>();
+        (*recorded)->captured = true;
+      } else {
+        *recorded = device.submit_record(*stream);
+      }
+      return status{};
+    });
+  }
+
+  /// An event that was never recorded is complete.
+  status query(event_type e) noexcept {
+    return call(simulated_call::query, [&](simulated_device& device, lock&) {
+      const status legal = may_ask("query", device, e);
+      if (!legal.ok()) {
+        return legal;
+      }
+      const simulation::moment_ptr recorded = device.events_[e.number];
+      if (recorded == nullptr) {
+        return status{};
+      }
+      if (!recorded->reached) {
+        return status{outcome::not_ready, simulated_code::not_ready, "query"};
+      }
+      device.streams_.host_sees(recorded->clock);
+      return status{};
+    });
+  }
+
+  status synchronize(event_type e) noexcept {
+    return call(simulated_call::synchronize, [&](simulated_device& device, lock& held) {
+      const status legal = may_ask("synchronize", device, e);
+      if (!legal.ok()) {
+        return legal;
+      }
+      const simulation::moment_ptr recorded = device.events_[e.number];
+      if (recorded != nullptr && !device.wait_for(held, *recorded)) {
+        return failure("synchronize", simulated_code::deadlock);
+      }
+      return status{};
+    });
+  }
+
+  /// Refers to the latest record at the time of the call. A capturing stream may not wait for
+  /// what is outside its capture: that breaks it.
+  status wait(stream_type s, event_type e) noexcept {
+    return call(simulated_call::wait, [&](simulated_device& device, lock&) {
+      simulation::moment_ptr* const awaited = moment_of(device, "wait", e);
+      simulation::stream* const stream = device.checked("wait", s);
+      if (awaited == nullptr || stream == nullptr) {
+        return failure("wait", simulated_code::dead_handle);
+      }
+      if (device.captures_.capturing(*stream)) {
+        device.captures_.break_one(*stream);
+        return failure("wait", simulated_code::capture_isolation);
+      }
+      if (*awaited == nullptr) {
+        return status{};
+      }
+      if ((*awaited)->captured) {
+        device.judge_.report("wait pulled a stream into a capture");
+        return failure("wait", simulated_code::captured_event);
+      }
+      device.submit_wait(*stream, *awaited);
+      return status{};
+    });
+  }
+
+  status fence() noexcept {
+    return call(simulated_call::fence, [&](simulated_device& device, lock& held) {
+      if (device.captures_.fence()) {
+        return failure("fence", simulated_code::capture_forbids);
+      }
+      return device.wait_for_all(held) ? status{} : failure("fence", simulated_code::deadlock);
+    });
+  }
+
+  [[nodiscard]] std::string describe(int code) const { return describe_simulated(code); }
+
+  [[nodiscard]] simulated_device& device() const noexcept { return *device_; }
+
+ private:
+  using lock = simulated_device::lock_type;
+
+  /// Makes one call: hooks around it, a planted fault in its place, and an entry in the book.
+  template <typename Act>
+  status call(simulated_call which, Act act) const noexcept {
+    run_hook(which, device_->before_);
+    status ending;
+    {
+      lock held{device_->mutex_};
+      const auto planted = device_->book_.begin(which);
+      ending = planted.has_value() ? *planted : act(*device_, held);
+      device_->book_.end(which, ending);
+    }
+    run_hook(which, device_->after_);
+    return ending;
+  }
+
+  void run_hook(simulated_call which, const simulated_device::call_hook& hook) const {
+    lock held{device_->mutex_};
+    if (hook) {
+      const simulated_device::call_hook copy = hook;
+      held.unlock();
+      copy(which);
+    }
+  }
+
+  [[nodiscard]] static status failure(const char* call, int code) noexcept {
+    return {outcome::failed, code, call};
+  }
+
+  [[nodiscard]] static bool breaks_capture(simulated_device& device) {
+    return !device.options_.relaxed_sections && device.captures_.unsafe_call();
+  }
+
+  /// Where the event keeps its latest record, or nullptr and a violation.
+  [[nodiscard]] static simulation::moment_ptr* moment_of(simulated_device& device, const char* call,
+                                                         event_type e) {
+    const auto found = device.events_.find(e.number);
+    if (found == device.events_.end()) {
+      device.judge_.report(std::string{call} + " named an event that does not exist");
+      return nullptr;
+    }
+    return &found->second;
+  }
+
+  /// Whether the host may ask about the event now: it exists, was not recorded into a capture, and
+  /// no capture forbids the question.
+  [[nodiscard]] static status may_ask(const char* call, simulated_device& device, event_type e) {
+    const simulation::moment_ptr* const recorded = moment_of(device, call, e);
+    if (recorded == nullptr) {
+      return failure(call, simulated_code::dead_handle);
+    }
+    if (breaks_capture(device)) {
+      return failure(call, simulated_code::capture_forbids);
+    }
+    if (*recorded != nullptr && (*recorded)->captured) {
+      return failure(call, simulated_code::captured_event);
+    }
+    return {};
+  }
+
+  /// How far behind a multiple of 2 MiB the next acquisition starts.
+  [[nodiscard]] static std::size_t next_skew(simulated_device& device) {
+    return device.options_.page_aligned ? 0 : (1 + device.acquisitions_++ % 100) * 256;
+  }
+
+  simulated_device* device_;
+};
+
+static_assert(is_backend_v<simulated_backend>);
+
+}  // namespace pagesift

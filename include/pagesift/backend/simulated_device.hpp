@@ -1,0 +1,384 @@
+// The simulated device as a test sees it: streams that run when told, and a judge of every block.
+#pragma once
+
+#include <pagesift/backend/simulated_calls.hpp>
+#include <pagesift/backend/simulated_captures.hpp>
+#include <pagesift/backend/simulated_judge.hpp>
+#include <pagesift/backend/simulated_memory.hpp>
+#include <pagesift/backend/simulated_streams.hpp>
+#include <pagesift/backend/simulated_work.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace pagesift {
+
+/// What happens when the host waits for work that stands behind a closed gate.
+enum class blocked_wait : unsigned char {
+  is_violation,   ///< a deadlock: noted, and the call fails
+  opens_gates,    ///< every kernel comes to its end: all gates open
+  waits_for_open  ///< another thread is going to open the gate
+};
+
+/// How a simulated device is set up. Sizes are bytes.
+struct simulated_options {
+  std::size_t budget_bytes = 16 * gibibyte;  ///< acquisitions beyond this are a shortage
+  std::size_t reservation_bytes = 1024 * gibibyte;
+  std::uint64_t seed = 1;  ///< of the order in which work runs
+
+  /// Acquisitions start at multiples of 2 MiB; else only at multiples of 256 bytes.
+  bool page_aligned = true;
+
+  /// The backend's acquire, release, query and synchronize do not break captures, as if each were
+  /// made inside a section of relaxed capture mode.
+  bool relaxed_sections = false;
+
+  blocked_wait on_blocked_wait = blocked_wait::is_violation;
+  bool keeps_log = false;  ///< keep every call for log(), not only the counts
+};
+
+/// A kernel that spins until the test opens it.
+struct simulated_gate {
+  std::uint64_t number = 0;
+};
+
+/// One simulated device. The pool under test reaches it through simulated_backend; the test drives
+/// it through this class. Thread-safe.
+///
+/// What it does not model: the legacy default stream orders nothing but itself, work of captures
+/// is dropped, and a capture never spreads to a second stream.
+class simulated_device {
+ public:
+  using call_hook = std::function<void(simulated_call)>;
+
+  explicit simulated_device(const simulated_options& options = {})
+      : options_{options},
+        space_{options.reservation_bytes},
+        judge_{space_},
+        work_{options.seed},
+        book_{options.keeps_log} {}
+  simulated_device(const simulated_device&) = delete;
+  simulated_device& operator=(const simulated_device&) = delete;
+
+  /// The device that `simulated_backend::open` finds. Never destroyed.
+  [[nodiscard]] static simulated_device& shared() {
+    static auto* const device = new simulated_device{};
+    return *device;
+  }
+
+  // Streams and their work. None of these counts as a call of the backend.
+
+  [[nodiscard]] simulated_stream create_stream() {
+    const std::lock_guard lock{mutex_};
+    return streams_.create();
+  }
+
+  /// Work that was submitted still runs; the handle is dead and will soon name another stream.
+  void destroy_stream(simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    if (checked("destroy_stream", s) != nullptr) {
+      streams_.destroy(s);
+    }
+  }
+
+  /// Submits a kernel that reads and writes `bytes` bytes at `p`.
+  void use(simulated_stream s, const void* p, std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    simulation::stream* const stream = checked("use", s);
+    if (stream != nullptr && !captures_.capturing(*stream)) {
+      note_use(*stream, p, bytes);
+      work_.submit(*stream, {nullptr, nullptr});
+    }
+  }
+
+  /// Submits a kernel that spins until `open` is called.
+  [[nodiscard]] simulated_gate gate(simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    const simulated_gate gate{++gates_made_};
+    if (simulation::stream* const stream = checked("gate", s)) {
+      const auto opening = std::make_shared<simulation::moment>();
+      closed_gates_.emplace(gate.number, opening);
+      work_.submit(*stream, {opening, nullptr});
+    }
+    return gate;
+  }
+
+  void open(simulated_gate gate) {
+    const std::lock_guard lock{mutex_};
+    if (const auto closed = closed_gates_.find(gate.number); closed != closed_gates_.end()) {
+      closed->second->reached = true;
+      closed_gates_.erase(closed);
+    }
+    gate_opened_.notify_all();
+  }
+
+  void open_all_gates() {
+    const std::lock_guard lock{mutex_};
+    open_gates();
+  }
+
+  /// Makes later work of `to` wait for the work submitted to `from` so far.
+  void order(simulated_stream from, simulated_stream to) {
+    const std::lock_guard lock{mutex_};
+    simulation::stream* const source = checked("order", from);
+    simulation::stream* const target = checked("order", to);
+    if (source != nullptr && target != nullptr) {
+      submit_wait(*target, submit_record(*source));
+    }
+  }
+
+  /// The host waits for all work of `s`.
+  void synchronize(simulated_stream s) {
+    std::unique_lock lock{mutex_};
+    if (simulation::stream* const stream = checked("synchronize", s)) {
+      wait_for(lock, *submit_record(*stream));
+    }
+  }
+
+  /// The host waits for all work of all streams.
+  void synchronize() {
+    std::unique_lock lock{mutex_};
+    wait_for_all(lock);
+  }
+
+  /// Lets a random amount of work run, in random order.
+  void run_some() {
+    const std::lock_guard lock{mutex_};
+    work_.run_some();
+  }
+
+  /// Lets all work run that no gate holds back.
+  void run_all() {
+    const std::lock_guard lock{mutex_};
+    work_.run_all();
+  }
+
+  void begin_capture(simulated_stream s,
+                     simulated_capture_mode mode = simulated_capture_mode::global) {
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("begin_capture", s)) {
+      captures_.begin(*stream, mode);
+    }
+  }
+
+  /// Whether `s` is capturing and nothing has broken the capture so far.
+  [[nodiscard]] bool capture_valid(simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    simulation::stream* const stream = checked("capture_valid", s);
+    return stream != nullptr && captures_.valid(*stream);
+  }
+
+  /// Returns whether the capture was valid to its end.
+  bool end_capture(simulated_stream s) {
+    const bool valid = capture_valid(s);
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("end_capture", s)) {
+      captures_.end(*stream);
+    }
+    return valid;
+  }
+
+  // The judge. A test tells it what the pool hands out and gets back.
+
+  /// The pool gave `bytes` bytes at `p` to a user on `s`. A violation unless the memory exists, is
+  /// in nobody's hands, and every earlier use of it comes before new work on `s`.
+  void hand_out(simulated_stream s, const void* p, std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("hand_out", s)) {
+      stream->clock.join(streams_.host());
+      judge_.handed_out(p, bytes, stream->clock);
+    }
+  }
+
+  /// The pool gave `bytes` bytes at `p` to a user who may use them on any stream: the host must
+  /// have seen every earlier use complete.
+  void hand_out(const void* p, std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    judge_.handed_out(p, bytes, streams_.host());
+  }
+
+  /// The user is about to free the block on `s`. Counts as a use at that point of `s`, since the
+  /// pool cannot know that there was none.
+  void hand_back(simulated_stream s, const void* p, std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("hand_back", s)) {
+      judge_.handed_back(p, bytes);
+      note_use(*stream, p, bytes);
+    }
+  }
+
+  /// The user is about to free the block without naming a stream.
+  void hand_back(const void* p, std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    judge_.handed_back(p, bytes);
+  }
+
+  /// What was done that a real device would not forgive, one sentence each.
+  [[nodiscard]] std::vector<std::string> violations() const {
+    const std::lock_guard lock{mutex_};
+    return judge_.violations();
+  }
+
+  // Calls of the backend.
+
+  void fail(const simulated_fault& fault) {
+    const std::lock_guard lock{mutex_};
+    book_.plant(fault);
+  }
+
+  void clear_faults() {
+    const std::lock_guard lock{mutex_};
+    book_.clear_faults();
+  }
+
+  /// `hook` is called before each call takes effect, in the caller's thread, without a lock.
+  void before_calls(call_hook hook) {
+    const std::lock_guard lock{mutex_};
+    before_ = std::move(hook);
+  }
+
+  /// `hook` is called after each call took effect, in the caller's thread, without a lock.
+  void after_calls(call_hook hook) {
+    const std::lock_guard lock{mutex_};
+    after_ = std::move(hook);
+  }
+
+  /// Calls of that kind since the last reset_calls().
+  [[nodiscard]] std::uint64_t calls(simulated_call call) const {
+    const std::lock_guard lock{mutex_};
+    return book_.count(call);
+  }
+
+  void reset_calls() {
+    const std::lock_guard lock{mutex_};
+    book_.reset();
+  }
+
+  [[nodiscard]] std::vector<simulated_call_record> log() const {
+    const std::lock_guard lock{mutex_};
+    return book_.log();
+  }
+
+  // Memory and events.
+
+  void set_budget(std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    options_.budget_bytes = bytes;
+  }
+
+  /// Bytes that are acquired and not released.
+  [[nodiscard]] std::size_t acquired_bytes() const {
+    const std::lock_guard lock{mutex_};
+    return space_.taken_bytes();
+  }
+
+  [[nodiscard]] std::size_t live_events() const {
+    const std::lock_guard lock{mutex_};
+    return events_.size();
+  }
+
+ private:
+  friend class simulated_backend;
+
+  using lock_type = std::unique_lock<std::mutex>;
+
+  /// The stream named, or nullptr and a violation.
+  [[nodiscard]] simulation::stream* checked(const char* call, simulated_stream s) {
+    simulation::stream* const stream = streams_.find(s);
+    if (stream == nullptr) {
+      judge_.report(std::string{call} + " named the stream handle " + std::to_string(s.handle) +
+                    ", which is dead");
+    }
+    return stream;
+  }
+
+  void note_use(simulation::stream& s, const void* p, std::size_t bytes) {
+    const simulation::tick_count tick = streams_.tick(s);
+    judge_.used(p, bytes, {s.lane, tick}, s.clock);
+  }
+
+  [[nodiscard]] simulation::moment_ptr submit_record(simulation::stream& s) {
+    streams_.tick(s);
+    auto recorded = std::make_shared<simulation::moment>();
+    recorded->clock = s.clock;
+    recorded->source = &s;
+    work_.submit(s, {nullptr, recorded});
+    return recorded;
+  }
+
+  void submit_wait(simulation::stream& s, const simulation::moment_ptr& awaited) {
+    s.clock.join(awaited->clock);
+    work_.submit(s, {awaited, nullptr});
+  }
+
+  void open_gates() {
+    for (const auto& [number, opening] : closed_gates_) {
+      opening->reached = true;
+    }
+    closed_gates_.clear();
+    gate_opened_.notify_all();
+  }
+
+  /// Calls `run` until it says that all is done. Returns false for a deadlock.
+  template <typename Run>
+  bool wait_until(lock_type& lock, Run run) {
+    while (!run()) {
+      switch (options_.on_blocked_wait) {
+        case blocked_wait::is_violation:
+          judge_.report("the host waits for work behind a closed gate: a deadlock");
+          return false;
+        case blocked_wait::opens_gates:
+          open_gates();
+          break;
+        case blocked_wait::waits_for_open:
+          gate_opened_.wait(lock);
+          break;
+      }
+    }
+    return true;
+  }
+
+  bool wait_for(lock_type& lock, simulation::moment& awaited) {
+    if (!wait_until(lock, [&] { return work_.run_until(awaited); })) {
+      return false;
+    }
+    streams_.host_sees(awaited.clock);
+    return true;
+  }
+
+  bool wait_for_all(lock_type& lock) {
+    if (!wait_until(lock, [&] { return work_.drain(); })) {
+      return false;
+    }
+    streams_.host_sees_all();
+    return true;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable gate_opened_;
+  simulated_options options_;
+  simulation::address_space space_;
+  simulation::judge judge_;
+  simulation::stream_set streams_;
+  simulation::capture_set captures_;
+  simulation::work_queues work_;
+  simulation::call_book book_;
+  std::unordered_map<std::uint64_t, simulation::moment_ptr> events_;  // nullptr: never recorded
+  std::uint64_t events_made_ = 0;
+  std::map<std::uint64_t, simulation::moment_ptr> closed_gates_;
+  std::uint64_t gates_made_ = 0;
+  std::size_t acquisitions_ = 0;
+  call_hook before_;
+  call_hook after_;
+};
+
+}  // namespace pagesift

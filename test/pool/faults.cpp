@@ -1,0 +1,162 @@
+// Every backend call of every operation fails once, in its turn; nothing may be lost by it.
+#include "world.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace {
+
+/// A pool with memory in use, idle and pending on two streams.
+struct scene {
+  explicit scene(bool page_aligned) : w{{}, options(page_aligned)} {
+    w.turn(256, a);
+    w.turn(5000, b);
+    kept = w.allocate(kept_bytes, a);
+    w.turn(40 * mebibyte, a);
+  }
+
+  /// A request whose block is given back at once.
+  void request(std::size_t bytes, simulated_stream s) { w.free(w.allocate(bytes, s), bytes, s); }
+
+  void free_kept() {
+    w.free(kept, kept_bytes, a);
+    kept = nullptr;
+  }
+
+  void free_kept_without_stream() {
+    w.device.hand_back(kept, kept_bytes);
+    w.pool->deallocate_sync(kept, kept_bytes);
+    kept = nullptr;
+  }
+
+  void request_without_stream() {
+    void* const p = w.pool->allocate_sync(40 * mebibyte);
+    w.device.hand_out(p, 40 * mebibyte);
+    w.device.hand_back(p, 40 * mebibyte);
+    w.pool->deallocate_sync(p, 40 * mebibyte);
+  }
+
+  static simulated_options options(bool page_aligned) {
+    simulated_options options = with_budget(96 * mebibyte);
+    options.page_aligned = page_aligned;
+    return options;
+  }
+
+  static constexpr std::size_t kept_bytes = 10 * mebibyte;
+
+  world w;
+  simulated_stream a = w.device.create_stream();
+  simulated_stream b = w.device.create_stream();
+  void* kept = nullptr;
+};
+
+using operation = std::function<void(scene&)>;
+
+/// Runs `act` with its n-th backend call ending as told. Returns whether it made so many calls.
+bool fails_cleanly(const operation& act, std::uint64_t n, pagesift::simulated_fault fault,
+                   bool page_aligned) {
+  scene t{page_aligned};
+  t.w.device.run_some();
+  t.w.device.reset_calls();
+  fault.nth = n;
+  t.w.device.fail(fault);
+  try {
+    act(t);
+  } catch (const pagesift::backend_error&) {
+  } catch (const pagesift::out_of_memory&) {
+  }
+  t.w.device.clear_faults();
+  const bool reached = t.w.calls_with_effect() + t.w.device.calls(simulated_call::inspect) +
+                           t.w.device.calls(simulated_call::memory) >=
+                       n;
+
+  const pool_stats stats = t.w.pool->stats();
+  check_invariants(stats);
+  CHECK(blocks_in_use(stats) == (t.kept == nullptr ? 0 : 1));
+  CHECK(stats.held == t.w.device.acquired_bytes());
+  CHECK(stats.live_events == t.w.device.live_events());
+
+  t.request(20 * mebibyte, t.b);
+  if (t.kept != nullptr) {
+    t.free_kept();
+  }
+  t.w.pool->trim();
+  CHECK(t.w.device.acquired_bytes() == 0);
+  return reached;
+}
+
+void sweep(const operation& act) {
+  for (const bool page_aligned : {true, false}) {
+    for (const pagesift::simulated_fault& fault :
+         {pagesift::simulated_fault{{}, 1, false, pagesift::outcome::failed, 700},
+          pagesift::simulated_fault{{}, 1, false, pagesift::outcome::shortage, 2}}) {
+      std::uint64_t n = 1;
+      while (fails_cleanly(act, n, fault, page_aligned)) {
+        ++n;
+      }
+      CHECK(n > 1);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("any call may fail in a request that the stream's own cache serves") {
+  sweep([](scene& t) { t.request(5000, t.b); });
+}
+
+TEST_CASE("any call may fail in a request that another stream's memory serves") {
+  sweep([](scene& t) { t.request(40 * mebibyte, t.b); });
+}
+
+TEST_CASE("any call may fail in a request that takes new memory") {
+  sweep([](scene& t) { t.request(20 * mebibyte, t.b); });
+}
+
+TEST_CASE("any call may fail in a request that needs nearly all there is") {
+  sweep([](scene& t) { t.request(80 * mebibyte, t.b); });
+}
+
+TEST_CASE("any call may fail in a request that cannot be met") {
+  sweep([](scene& t) { t.request(94 * mebibyte, t.b); });
+}
+
+TEST_CASE("any call may fail in a request that names no stream") {
+  sweep([](scene& t) { t.request_without_stream(); });
+}
+
+TEST_CASE("any call may fail in a free") {
+  sweep([](scene& t) { t.free_kept(); });
+}
+
+TEST_CASE("any call may fail in a free that names no stream") {
+  sweep([](scene& t) { t.free_kept_without_stream(); });
+}
+
+TEST_CASE("any call may fail in a trim") {
+  sweep([](scene& t) { t.w.pool->trim(); });
+}
+
+TEST_CASE("any call may fail at the end of a batch") {
+  sweep([](scene& t) {
+    t.w.pool->end_batch();
+    t.w.pool->end_batch();
+  });
+}
+
+TEST_CASE("any call may fail when a stream is retired") {
+  sweep([](scene& t) { t.w.pool->retire(t.a); });
+}
+
+TEST_CASE("memory that is not aligned to pages and cannot be released at once is released later") {
+  simulated_options options;
+  options.page_aligned = false;
+  world w{{}, options};
+  w.device.fail({simulated_call::release, 1, false, pagesift::outcome::failed, 700});
+  CHECK_THROWS_AS((void)w.pool->allocate(256, simulated_stream{}), pagesift::backend_error);
+  CHECK(w.pool->stats().held == w.device.acquired_bytes());
+  check_invariants(w.pool->stats());
+  w.turn(256, simulated_stream{});
+  w.pool->trim();
+  CHECK(w.device.acquired_bytes() == 0);
+}

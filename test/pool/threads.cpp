@@ -1,0 +1,203 @@
+// Several threads on one pool.
+#include "world.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+/// Runs `act` on another thread while the first call of kind `which` is about to take effect.
+/// The test hangs where the pool makes that call under its lock.
+class during_first_call {
+ public:
+  during_first_call(world& w, simulated_call which, std::function<void()> act) : w_{w} {
+    w_.device.before_calls([this, which, act](simulated_call call) {
+      if (call == which && !happened_.exchange(true)) {
+        std::thread{act}.join();
+      }
+    });
+  }
+  during_first_call(const during_first_call&) = delete;
+  during_first_call& operator=(const during_first_call&) = delete;
+  ~during_first_call() {
+    w_.device.before_calls({});
+    CHECK(happened_);
+  }
+
+ private:
+  world& w_;
+  std::atomic<bool> happened_{false};
+};
+
+}  // namespace
+
+TEST_CASE("a block is not free for others before the event that covers it is recorded") {
+  world w;
+  w.show_two_streams();
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  void* const p = w.allocate(40 * mebibyte, a);
+  {
+    const during_first_call other{w, simulated_call::record, [&] {
+                                    w.device.run_all();
+                                    CHECK(w.turn(40 * mebibyte, b) != p);
+                                  }};
+    w.free(p, 40 * mebibyte, a);
+  }
+}
+
+TEST_CASE("on a full device a block is not free for others before its event is recorded") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(256, b);
+  void* const p = w.allocate(60 * mebibyte, a);
+  {
+    const during_first_call other{w, simulated_call::record, [&] {
+                                    w.turn(60 * mebibyte, b);  // the judge sees it if too early
+                                  }};
+    w.free(p, 60 * mebibyte, a);
+  }
+}
+
+TEST_CASE("other threads use the pool while one is inside a backend call that may block") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  const simulated_stream mine = w.device.create_stream();
+  w.turn(256, mine);
+  const auto use_the_pool = [&] {
+    w.turn(256, mine);
+    check_invariants(w.pool->stats());
+  };
+  SUBCASE("acquire") {
+    const during_first_call other{w, simulated_call::acquire, use_the_pool};
+    w.turn(40 * mebibyte, a);
+  }
+  SUBCASE("record") {
+    const during_first_call other{w, simulated_call::record, use_the_pool};
+    w.turn(40 * mebibyte, a);
+  }
+  SUBCASE("wait") {
+    w.turn(40 * mebibyte, a);
+    const during_first_call other{w, simulated_call::wait, use_the_pool};
+    w.turn(40 * mebibyte, b);
+  }
+  SUBCASE("release") {
+    w.turn(40 * mebibyte, a);
+    w.device.synchronize();
+    const during_first_call other{w, simulated_call::release, use_the_pool};
+    w.turn(60 * mebibyte, b);
+  }
+  SUBCASE("synchronize") {
+    w.turn(40 * mebibyte, a);
+    const during_first_call other{w, simulated_call::synchronize, use_the_pool};
+    w.turn(60 * mebibyte, b);
+  }
+  SUBCASE("fence") {
+    w.turn(40 * mebibyte, a);
+    const during_first_call other{w, simulated_call::fence, use_the_pool};
+    w.pool->trim();
+  }
+}
+
+TEST_CASE("a request waits for memory that another thread is about to release") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  w.turn(60 * mebibyte, a);
+  w.device.synchronize();
+  w.pool->end_batch();
+  std::thread asking;
+  std::atomic<bool> started{false};
+  w.device.before_calls([&](simulated_call call) {
+    if (call == simulated_call::release && !started.exchange(true)) {
+      const std::uint64_t before = w.device.calls(simulated_call::acquire);
+      asking = std::thread{[&] { w.turn(62 * mebibyte, w.device.create_stream()); }};
+      while (w.device.calls(simulated_call::acquire) == before) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  w.pool->trim();
+  asking.join();
+  w.device.before_calls({});
+}
+
+TEST_CASE("peaks are exact when two threads hold memory at once") {
+  world w;
+  std::atomic<int> holding{0};
+  const auto hold = [&](std::size_t bytes) {
+    const simulated_stream s = w.device.create_stream();
+    void* const p = w.allocate(bytes, s);
+    ++holding;
+    while (holding < 2) {
+      std::this_thread::yield();
+    }
+    w.free(p, bytes, s);
+  };
+  std::thread one{hold, 6 * mebibyte};
+  std::thread other{hold, 10 * mebibyte};
+  one.join();
+  other.join();
+  CHECK(w.pool->stats().peak_in_use == 16 * mebibyte);
+  CHECK(w.pool->stats().in_use == 0);
+}
+
+TEST_CASE("threads with streams of their own and a shared one never get memory too early") {
+  simulated_options device_options = with_budget(96 * mebibyte);
+  device_options.on_blocked_wait = pagesift::blocked_wait::opens_gates;
+  world w{{}, device_options};
+  const simulated_stream shared = w.device.create_stream();
+  const auto work = [&](std::uint64_t seed) {
+    std::mt19937_64 random{seed};
+    const auto below = [&](std::size_t bound) {
+      return static_cast<std::size_t>(random() % bound);
+    };
+    simulated_stream mine = w.device.create_stream();
+    for (int i = 0; i < 5000; ++i) {
+      const simulated_stream s = below(4) == 0 ? shared : mine;
+      const std::size_t bytes = 1 + below(std::size_t{1} << (4 + below(21)));
+      try {
+        void* const p = w.allocate(bytes, s);
+        if (below(20) == 0) {
+          w.device.run_some();
+        }
+        w.free(p, bytes, s);
+      } catch (const pagesift::out_of_memory&) {
+      }
+      const std::size_t dice = below(400);
+      if (dice == 0) {
+        w.pool->trim();
+      } else if (dice == 1) {
+        w.pool->end_batch();
+      } else if (dice < 4) {
+        w.pool->retire(mine);
+        w.device.destroy_stream(mine);
+        mine = w.device.create_stream();
+      } else if (dice < 6) {
+        (void)w.device.gate(mine);
+      } else if (dice < 8) {
+        void* const p = w.pool->allocate_sync(4096);
+        w.device.hand_out(p, 4096);
+        w.device.hand_back(p, 4096);
+        w.pool->deallocate_sync(p, 4096);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    threads.emplace_back(work, seed);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  check_invariants(w.pool->stats());
+  CHECK(w.pool->stats().in_use == 0);
+  w.device.open_all_gates();
+  w.pool->trim();
+  CHECK(w.device.acquired_bytes() == 0);
+}
