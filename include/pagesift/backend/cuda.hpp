@@ -46,11 +46,13 @@ class cuda_backend {
   /// The device's number.
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  /// Takes `bytes` bytes from the device, as cudaMalloc does.
+  /// Takes `bytes` bytes from the device, as cudaMalloc does. More than the device has in all is a
+  /// shortage without asking.
   status acquire(std::size_t bytes, void*& p) const noexcept {
     CUdeviceptr address = 0;
-    const status result =
-        beside_captures("cuMemAlloc", [&] { return driver_->mem_alloc(&address, bytes); });
+    const status result = beside_captures("cuMemAlloc", [&] {
+      return bytes > total_bytes_ ? CUDA_ERROR_OUT_OF_MEMORY : driver_->mem_alloc(&address, bytes);
+    });
     p = reinterpret_cast<void*>(address);
     return result;
   }
