@@ -9,14 +9,13 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <limits>
 #include <string>
 
 namespace pagesift {
 
-/// Id of a device's legacy default stream. The driver counts the ids of other streams upwards from
-/// small numbers and never repeats one.
-inline constexpr stream_id legacy_stream_id = std::numeric_limits<stream_id>::max();
+/// Id of a device's legacy default stream, far from the driver's ids, which count upwards from
+/// small numbers, and from the pool's own.
+inline constexpr stream_id legacy_stream_id = stream_id{1} << 63;
 
 inline namespace PAGESIFT_CUDA_NAMESPACE {
 
