@@ -1,0 +1,236 @@
+// The CUDA backend: device memory, CUDA's events, streams known by id.
+#pragma once
+
+#include <pagesift/backend/backend.hpp>
+#include <pagesift/backend/cuda_driver.hpp>
+#include <pagesift/backend/cuda_guard.hpp>
+#include <pagesift/core/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+
+namespace pagesift {
+
+/// Id of a device's legacy default stream, far from the driver's ids, which count upwards from
+/// small numbers, and from the pool's own.
+inline constexpr stream_id legacy_stream_id = stream_id{1} << 63;
+
+inline namespace PAGESIFT_CUDA_NAMESPACE {
+
+/// Memory, streams and events of one device, in its primary context, the one the CUDA runtime uses.
+///
+/// A null stream is the device's default stream: the legacy one, or the calling thread's own with
+/// CUDA_API_PER_THREAD_DEFAULT_STREAM. Streams must belong to the device; which device is current
+/// does not matter. Calls may be made from any thread. They are the driver's (see cuda_driver.hpp),
+/// so they leave the runtime's last error as it was; they leave the current device as it was; and
+/// all but `fence` leave every stream capture valid.
+class cuda_backend {
+ public:
+  using stream_type = cudaStream_t;
+  using event_type = cudaEvent_t;
+
+  static constexpr const char* memory_name = "device memory";
+
+  /// The calling thread's current device. \throws backend_error where there is no driver or device.
+  [[nodiscard]] static int current_device();
+
+  /// The backend of `device`; -1 is the current one. Retains the device's primary context for the
+  /// life of the process, as the CUDA runtime does.
+  /// \throws backend_error where there is no driver or device, or the driver is too old;
+  /// invalid_argument where there is no such device.
+  [[nodiscard]] static cuda_backend open(int device);
+
+  /// The device's number.
+  [[nodiscard]] int device() const noexcept { return device_; }
+
+  /// Takes `bytes` bytes from the device, as cudaMalloc does. More than the device has in all is a
+  /// shortage without asking.
+  status acquire(std::size_t bytes, void*& p) const noexcept {
+    CUdeviceptr address = 0;
+    const status result = beside_captures("cuMemAlloc", [&] {
+      return bytes > total_bytes_ ? CUDA_ERROR_OUT_OF_MEMORY : driver_->mem_alloc(&address, bytes);
+    });
+    p = reinterpret_cast<void*>(address);
+    return result;
+  }
+
+  /// Gives memory back, as cudaFree does: that waits for all kernels running on the device.
+  status release(void* p, std::size_t) const noexcept {
+    return beside_captures("cuMemFree",
+                           [&] { return driver_->mem_free(reinterpret_cast<CUdeviceptr>(p)); });
+  }
+
+  /// Memory of the device. Where CUDA cannot tell any more, none is free and the total is as it
+  /// was: whatever is tried next will say what is wrong.
+  [[nodiscard]] memory_info memory() const noexcept {
+    memory_info info;
+    return query_memory(info).ok() ? info : memory_info{0, total_bytes_};
+  }
+
+  /// Identity of a stream. The legacy default stream costs no call: it cannot capture.
+  [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
+    const CUstream handle = explicit_stream(stream);
+    if (handle == CU_STREAM_LEGACY) {
+      return {status{}, legacy_stream_id, false};
+    }
+    // A created stream knows its context, so that the guard's 10 ns are spent only where the thread
+    // has no context at all. What the per-thread handle means depends on the current context.
+    if (handle != CU_STREAM_PER_THREAD) {
+      const stream_state state = identify(handle);
+      if (state.result.code != CUDA_ERROR_INVALID_CONTEXT) {
+        return state;
+      }
+    }
+    const cuda_context_guard context{*driver_, context_};
+    return context.result() == CUDA_SUCCESS
+               ? identify(handle)
+               : stream_state{cuda_status(context.result(), "cuCtxPushCurrent"), 0, false};
+  }
+
+  /// An event that keeps no time. It starts complete.
+  status create_event(event_type& event) const noexcept {
+    return in_context("cuEventCreate",
+                      [&] { return driver_->event_create(&event, CU_EVENT_DISABLE_TIMING); });
+  }
+
+  status destroy_event(event_type event) const noexcept {
+    return beside_captures("cuEventDestroy", [&] { return driver_->event_destroy(event); });
+  }
+
+  /// Precondition: `stream` is not capturing. On the legacy default stream it fails, with
+  /// cudaErrorStreamCaptureImplicit and nothing done, while a stream that synchronises with that
+  /// one is capturing.
+  status record(event_type event, stream_type stream) const noexcept {
+    return on_stream("cuEventRecord", stream,
+                     [&](CUstream handle) { return driver_->event_record(event, handle); });
+  }
+
+  /// Precondition and failure as for `record`.
+  status wait(stream_type stream, event_type event) const noexcept {
+    return on_stream("cuStreamWaitEvent", stream, [&](CUstream handle) {
+      return driver_->stream_wait_event(handle, event, CU_EVENT_WAIT_DEFAULT);
+    });
+  }
+
+  status query(event_type event) const noexcept {
+    return beside_captures("cuEventQuery", [&] { return driver_->event_query(event); });
+  }
+
+  status synchronize(event_type event) const noexcept {
+    return beside_captures("cuEventSynchronize", [&] { return driver_->event_synchronize(event); });
+  }
+
+  /// Waits for all work of the device's context. Any capture going on in it is lost: CUDA has no
+  /// way around that.
+  status fence() const noexcept {
+    return in_context("cuCtxSynchronize", [&] { return driver_->ctx_synchronize(); });
+  }
+
+  [[nodiscard]] std::string describe(int code) const { return cuda_error_text(code); }
+
+ private:
+  cuda_backend(const cuda_driver& driver, int device, CUcontext context) noexcept
+      : driver_{&driver}, device_{device}, context_{context} {}
+
+  static int device_count(const cuda_driver& driver);
+
+  template <typename Call>
+  status in_context(const char* name, Call&& call) const noexcept {
+    const cuda_context_guard context{*driver_, context_};
+    return cuda_status(context.result() == CUDA_SUCCESS ? call() : context.result(), name);
+  }
+
+  /// For calls that would end a capture.
+  template <typename Call>
+  status beside_captures(const char* name, Call&& call) const noexcept {
+    return in_context(name, [&] {
+      const cuda_capture_guard relaxed{*driver_};
+      return call();
+    });
+  }
+
+  /// For calls that submit work. Work on the legacy default stream would end the capture of any
+  /// stream that synchronises with it; asking is harmless.
+  template <typename Call>
+  status on_stream(const char* name, stream_type stream, Call&& call) const noexcept {
+    const CUstream handle = explicit_stream(stream);
+    return in_context(name, [&] {
+      CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+      const CUresult usable = handle == CU_STREAM_LEGACY
+                                  ? driver_->stream_is_capturing(handle, &capture)
+                                  : CUDA_SUCCESS;
+      return usable == CUDA_SUCCESS ? call(handle) : usable;
+    });
+  }
+
+  /// The id is asked for only where the stream does not capture: it would end the capture.
+  stream_state identify(CUstream stream) const noexcept {
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = driver_->stream_is_capturing(stream, &capture);
+    if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+      return {cuda_status(result, "cuStreamIsCapturing"), 0, result == CUDA_SUCCESS};
+    }
+    unsigned long long id = 0;
+    result = driver_->stream_get_id(stream, &id);
+    return {cuda_status(result, "cuStreamGetId"), id, false};
+  }
+
+  status query_memory(memory_info& info) const noexcept {
+    return in_context("cuMemGetInfo",
+                      [&] { return driver_->mem_get_info(&info.free_bytes, &info.total_bytes); });
+  }
+
+  const cuda_driver* driver_;
+  int device_;
+  CUcontext context_;
+  std::size_t total_bytes_ = 0;
+};
+
+inline int cuda_backend::device_count(const cuda_driver& driver) {
+  int count = 0;
+  check_cuda(driver.device_get_count(&count), "cuDeviceGetCount");
+  check_cuda(count == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS, "cuDeviceGetCount");
+  return count;
+}
+
+inline int cuda_backend::current_device() {
+  const cuda_driver& driver = cuda_driver::get();
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  check_cuda(driver.ctx_get_current(&context), "cuCtxGetCurrent");
+  if (context != nullptr) {
+    check_cuda(driver.ctx_get_device(&device), "cuCtxGetDevice");
+    return device;
+  }
+  // Only the runtime knows the device that a thread without a context would start on. Where there
+  // is one that call does not fail, and so leaves the last error alone.
+  (void)device_count(driver);
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+inline cuda_backend cuda_backend::open(int device) {
+  const cuda_driver& driver = cuda_driver::get();
+  const int count = device_count(driver);
+  const int ordinal = device == -1 ? current_device() : device;
+  if (ordinal < 0 || ordinal >= count) {
+    throw invalid_argument{"there is no CUDA device " + std::to_string(ordinal) + ": there are " +
+                           std::to_string(count) + ", counted from 0"};
+  }
+  CUdevice handle = 0;
+  CUcontext context = nullptr;
+  check_cuda(driver.device_get(&handle, ordinal), "cuDeviceGet");
+  check_cuda(driver.primary_ctx_retain(&context, handle), "cuDevicePrimaryCtxRetain");
+  cuda_backend backend{driver, ordinal, context};
+  memory_info info;
+  check_cuda(backend.query_memory(info).code, "cuMemGetInfo");
+  backend.total_bytes_ = info.total_bytes;
+  return backend;
+}
+
+static_assert(is_backend_v<cuda_backend>);
+
+}  // namespace PAGESIFT_CUDA_NAMESPACE
+}  // namespace pagesift

@@ -1,0 +1,155 @@
+// The driver's functions, reachable through cudaGetDriverEntryPoint only.
+#include "world.hpp"
+
+namespace fake_cuda {
+
+namespace {
+
+CUresult CUDAAPI init(unsigned) {
+  return contextless_call({"cuInit"}, [] { return CUDA_SUCCESS; });
+}
+
+CUresult CUDAAPI device_get_count(int* count) {
+  return contextless_call({"cuDeviceGetCount"}, [&] {
+    *count = the_world().devices;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI device_get(CUdevice* device, int ordinal) {
+  return contextless_call({"cuDeviceGet"}, [&] {
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < the_world().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+CUresult CUDAAPI primary_ctx_retain(CUcontext* context, CUdevice device) {
+  return contextless_call({"cuDevicePrimaryCtxRetain"}, [&] {
+    *context = &the_world().contexts[device];
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI ctx_get_current(CUcontext* context) {
+  return contextless_call({"cuCtxGetCurrent"}, [&] {
+    *context = current_context();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI ctx_push_current(CUcontext context) {
+  return contextless_call({"cuCtxPushCurrent"}, [&] {
+    this_thread().contexts.push_back(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI ctx_pop_current(CUcontext* context) {
+  return contextless_call({"cuCtxPopCurrent"}, [&] {
+    *context = current_context();
+    if (*context == nullptr) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    this_thread().contexts.pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI ctx_get_device(CUdevice* device) {
+  return driver_call({"cuCtxGetDevice"}, [&] {
+    *device = current_context()->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI ctx_synchronize() {
+  return driver_call({"cuCtxSynchronize"}, [] { return synchronize_context(); });
+}
+
+CUresult CUDAAPI mem_alloc(CUdeviceptr* p, std::size_t bytes) {
+  return driver_call({"cuMemAlloc", nullptr, bytes}, [&] {
+    return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : allocate(bytes, reinterpret_cast<void**>(p));
+  });
+}
+
+CUresult CUDAAPI mem_free(CUdeviceptr p) {
+  return driver_call({"cuMemFree"}, [&] { return release(reinterpret_cast<void*>(p)); });
+}
+
+CUresult CUDAAPI mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes) {
+  return driver_call({"cuMemGetInfo"}, [&] { return memory_info(free_bytes, total_bytes); });
+}
+
+CUresult CUDAAPI stream_is_capturing(CUstream s, CUstreamCaptureStatus* status) {
+  return driver_call({"cuStreamIsCapturing", s}, [&] { return is_capturing(s, status); });
+}
+
+CUresult CUDAAPI stream_get_id(CUstream s, unsigned long long* id) {
+  return driver_call({"cuStreamGetId", s}, [&] { return stream_id(s, id); });
+}
+
+CUresult CUDAAPI stream_wait_event(CUstream s, CUevent e, unsigned) {
+  return driver_call({"cuStreamWaitEvent", s}, [&] { return wait(s, e); });
+}
+
+CUresult CUDAAPI thread_exchange_capture_mode(CUstreamCaptureMode* mode) {
+  return contextless_call({"cuThreadExchangeStreamCaptureMode"},
+                          [&] { return exchange_capture_mode(mode); });
+}
+
+CUresult CUDAAPI event_create(CUevent* e, unsigned) {
+  return driver_call({"cuEventCreate"}, [&] { return create_event(e); });
+}
+
+CUresult CUDAAPI event_destroy(CUevent e) {
+  return driver_call({"cuEventDestroy"}, [&] { return destroy_event(e); });
+}
+
+CUresult CUDAAPI event_record(CUevent e, CUstream s) {
+  return driver_call({"cuEventRecord", s}, [&] { return record(e, s); });
+}
+
+CUresult CUDAAPI event_query(CUevent e) {
+  return driver_call({"cuEventQuery"}, [&] { return query(e); });
+}
+
+CUresult CUDAAPI event_synchronize(CUevent e) {
+  return driver_call({"cuEventSynchronize"}, [&] { return synchronize(e); });
+}
+
+template <typename Function>
+void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+void* entry_point(const std::string& name) {
+  static const std::map<std::string, void*> functions{
+      {"cuInit", address_of(init)},
+      {"cuDeviceGetCount", address_of(device_get_count)},
+      {"cuDeviceGet", address_of(device_get)},
+      {"cuDevicePrimaryCtxRetain", address_of(primary_ctx_retain)},
+      {"cuCtxGetCurrent", address_of(ctx_get_current)},
+      {"cuCtxPushCurrent", address_of(ctx_push_current)},
+      {"cuCtxPopCurrent", address_of(ctx_pop_current)},
+      {"cuCtxGetDevice", address_of(ctx_get_device)},
+      {"cuCtxSynchronize", address_of(ctx_synchronize)},
+      {"cuMemAlloc", address_of(mem_alloc)},
+      {"cuMemFree", address_of(mem_free)},
+      {"cuMemGetInfo", address_of(mem_get_info)},
+      {"cuStreamIsCapturing", address_of(stream_is_capturing)},
+      {"cuStreamGetId", address_of(stream_get_id)},
+      {"cuStreamWaitEvent", address_of(stream_wait_event)},
+      {"cuThreadExchangeStreamCaptureMode", address_of(thread_exchange_capture_mode)},
+      {"cuEventCreate", address_of(event_create)},
+      {"cuEventDestroy", address_of(event_destroy)},
+      {"cuEventRecord", address_of(event_record)},
+      {"cuEventQuery", address_of(event_query)},
+      {"cuEventSynchronize", address_of(event_synchronize)}};
+  const auto found = functions.find(name);
+  const bool there = found != functions.end() && the_world().removed.count(name) == 0;
+  return there ? found->second : nullptr;
+}
+
+}  // namespace fake_cuda
