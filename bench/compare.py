@@ -16,8 +16,8 @@ import statistics
 import sys
 from collections import namedtuple
 
-BEGIN_MARK = "<!-- benchmarks: begin -->"
-END_MARK = "<!-- benchmarks: end -->"
+BEGIN_MARK = "<!-- benchmarks:begin -->"
+END_MARK = "<!-- benchmarks:end -->"
 
 # What Google Benchmark adds to a name that the benchmark did not choose.
 SUFFIX = re.compile(r"/(manual_time|real_time|process_time"

@@ -21,7 +21,7 @@ using stream = pagesift::stream;
 
 #ifdef PAGESIFT_DEVICE_IS_CUDA
 
-/// Calls of cudaMalloc in this process so far, whoever made them (see cuda_malloc_count.cpp).
+/// Calls of cudaMalloc so far, in our own code, Thrust and CUB (see cuda_malloc_count.cpp).
 extern "C" std::uint64_t bench_cuda_malloc_count() noexcept;
 [[nodiscard]] inline std::optional<std::uint64_t> device_allocation_calls() noexcept {
   return bench_cuda_malloc_count();
@@ -59,7 +59,7 @@ class own_stream {
 
 #else
 
-/// Nobody counts the host's allocations from outside; allocators report their own.
+/// Nobody counts the host's allocations from outside.
 [[nodiscard]] inline std::optional<std::uint64_t> device_allocation_calls() noexcept { return {}; }
 
 [[nodiscard]] inline void* acquire(std::size_t bytes) {

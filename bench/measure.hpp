@@ -23,11 +23,11 @@ template <typename Allocator>
 class steady_state {
  public:
   explicit steady_state(const Allocator& allocator)
-      : allocator_{allocator}, before_{totals(allocator)} {}
+      : allocator_{allocator}, before_{allocator.report()} {}
 
   /// Adds the counters to the result. Device allocations are per iteration: 0 is wanted.
   void report(benchmark::State& state) const {
-    const figures after = totals(allocator_);
+    const figures after = allocator_.report();
     if (after.device_allocations) {
       state.counters["device_allocations"] =
           benchmark::Counter(difference(after.device_allocations, before_.device_allocations),
@@ -43,13 +43,6 @@ class steady_state {
   }
 
  private:
-  static figures totals(const Allocator& allocator) {
-    figures totals = allocator.report();
-    if (const auto calls = device_allocation_calls()) {
-      totals.device_allocations = calls;
-    }
-    return totals;
-  }
   static double difference(std::optional<std::uint64_t> after,
                            std::optional<std::uint64_t> before) {
     return static_cast<double>(after.value_or(0) - before.value_or(0));
