@@ -1,0 +1,39 @@
+// The allocators under test. Each is made anew for every run of a benchmark, and has
+//   static constexpr const char* name
+//   static constexpr int warm_up_rounds                     of a workload before it is timed
+//   void* allocate(std::size_t bytes, stream)               throws std::bad_alloc
+//   void deallocate(void*, std::size_t bytes, stream)
+//   figures report() const
+#pragma once
+
+#include "fixed_block.hpp"
+#include "pagesift.hpp"
+#include "plain.hpp"
+#include "thrust_pool.hpp"
+
+#ifdef PAGESIFT_DEVICE_IS_CUDA
+#include "cub_caching.hpp"
+#include "cuda_malloc_async.hpp"
+#endif
+
+namespace bench {
+
+template <typename... Allocators>
+struct allocator_list {};
+
+/// Those that can have many blocks in use at once.
+#ifdef PAGESIFT_DEVICE_IS_CUDA
+using real_allocators = allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching,
+                                       cub_caching_tuned, thrust_pool>;
+#else
+using real_allocators = allocator_list<pagesift_pool, plain, thrust_pool>;
+#endif
+
+using limit_allocators = allocator_list<fixed_block>;
+
+template <typename... Allocators, typename Function>
+void for_each_allocator(allocator_list<Allocators...>, Function function) {
+  (function(allocator_list<Allocators>{}), ...);
+}
+
+}  // namespace bench
