@@ -1,0 +1,22 @@
+# Enables the CUDA language where a working nvcc is found; pagesift_has_nvcc says whether.
+
+set(pagesift_has_nvcc FALSE)
+if(PAGESIFT_USE_NVCC AND TARGET pagesift::cuda)
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  # Every GPU from Turing on; a preset or a person who knows the GPU names one and builds faster.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(pagesift_has_nvcc TRUE)
+  endif()
+endif()
+
+if(PAGESIFT_USE_NVCC AND NOT pagesift_has_nvcc)
+  message(NOTICE "pagesift: no nvcc that works was found: GPU programs and tests are left out.")
+endif()
