@@ -2,6 +2,9 @@
 
 set(pagesift_has_nvcc FALSE)
 if(PAGESIFT_USE_NVCC AND TARGET pagesift::cuda)
+  if(NOT CMAKE_CUDA_COMPILER)
+    unset(CMAKE_CUDA_COMPILER CACHE)  # an earlier search that found nothing is no answer for ever
+  endif()
   if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
     set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
   endif()
