@@ -13,12 +13,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 def layer_of(header):
     """The place of a header such as core/bytes.hpp; those in no folder stand above all layers."""
-    folder = header.split("/")[0]
-    if "/" not in header:
-        return len(LAYERS)
-    if folder not in LAYERS:
-        raise ValueError(f"{header}: there is no layer {folder}")
-    return LAYERS.index(folder)
+    folder, slash, _ = header.partition("/")
+    return LAYERS.index(folder) if slash else len(LAYERS)
 
 
 def read_includes(root):
@@ -31,6 +27,11 @@ def read_includes(root):
         own = [name[len("pagesift/"):] for name in named if name.startswith("pagesift/")]
         includes[path.relative_to(root).as_posix()] = own
     return includes
+
+
+def unknown_layers(includes):
+    folders = {header.partition("/")[0] for header in includes if "/" in header}
+    return [f"there is no layer {folder}" for folder in sorted(folders.difference(LAYERS))]
 
 
 def upward_includes(includes):
@@ -66,11 +67,8 @@ def check(root):
     includes = read_includes(root)
     if not includes:
         return [f"{root}: there is no header"]
-    try:
-        faults = upward_includes(includes)
-    except ValueError as unknown_layer:
-        return [str(unknown_layer)]
-    return faults + missing_includes(includes) + circles(includes)
+    unusable = unknown_layers(includes) + missing_includes(includes)
+    return unusable or upward_includes(includes) + circles(includes)
 
 
 def main(arguments):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Sums up JUnit files that CTest wrote: names the tests that failed, then counts.
+"""Sums up JUnit files that CTest wrote: shows the tests that failed, then counts.
 
 The last line is "N passed, N failed, N skipped". Exits with 1 where a test failed or none ran.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+
+SHOWN_LINES = 40
 
 
 def outcome(test):
@@ -18,6 +20,13 @@ def outcome(test):
     return "failed"
 
 
+def show_failure(test, path):
+    """The test's name, and the end of what it printed."""
+    print(f"failed: {test.get('name')} ({path})")
+    for line in (test.findtext("system-out") or "").strip().splitlines()[-SHOWN_LINES:]:
+        print(f"    {line}")
+
+
 def summarise(paths):
     counts = Counter()
     for path in paths:
@@ -25,7 +34,7 @@ def summarise(paths):
             result = outcome(test)
             counts[result] += 1
             if result == "failed":
-                print(f"failed: {test.get('name')} ({path})")
+                show_failure(test, path)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return counts
 
