@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import summarise_tests  # noqa: E402
 
 PASSED = '<testcase name="good" status="run"><system-out/></testcase>'
-FAILED = '<testcase name="bad" status="fail"><failure message=""/><system-out>first\nlast</system-out>'
-          '</testcase>'
+FAILED = ('<testcase name="bad" status="fail"><failure message=""/>'
+          '<system-out>first\nlast</system-out></testcase>')
 SKIPPED = ('<testcase name="far" status="notrun">'
            '<skipped message="SKIP_RETURN_CODE=77"/></testcase>')
 NOT_BUILT = ('<testcase name="absent" status="notrun">'
