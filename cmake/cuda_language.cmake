@@ -19,7 +19,3 @@ if(PAGESIFT_USE_NVCC AND TARGET pagesift::cuda)
     set(pagesift_has_nvcc TRUE)
   endif()
 endif()
-
-if(PAGESIFT_USE_NVCC AND NOT pagesift_has_nvcc)
-  message(NOTICE "pagesift: no nvcc that works was found: GPU programs and tests are left out.")
-endif()

@@ -1,10 +1,6 @@
 # What tests, examples and benchmarks use beside the library. Distributions ship these as packages;
 # the files alone will do as well. What is not found gets no target, and what needs it is left out.
 
-function(pagesift_say_missing name package)
-  message(NOTICE "pagesift: ${name} was not found (Debian and Ubuntu: ${package}): what needs it is left out.")
-endfunction()
-
 function(pagesift_find_header target header package)
   if(NOT TARGET ${target})
     find_path(PAGESIFT_${package}_INCLUDE_DIR ${header} DOC "The folder that holds ${header}")
@@ -12,8 +8,6 @@ function(pagesift_find_header target header package)
     if(PAGESIFT_${package}_INCLUDE_DIR)
       add_library(${target} INTERFACE IMPORTED GLOBAL)
       target_include_directories(${target} INTERFACE ${PAGESIFT_${package}_INCLUDE_DIR})
-    else()
-      pagesift_say_missing(${header} ${package})
     endif()
   endif()
 endfunction()
@@ -28,8 +22,6 @@ function(pagesift_find_benchmark)
       IMPORTED_LOCATION ${PAGESIFT_BENCHMARK_LIBRARY})
     target_include_directories(benchmark::benchmark INTERFACE ${PAGESIFT_BENCHMARK_INCLUDE_DIR})
     target_link_libraries(benchmark::benchmark INTERFACE Threads::Threads)
-  else()
-    pagesift_say_missing("Google Benchmark" libbenchmark-dev)
   endif()
 endfunction()
 

@@ -1,7 +1,7 @@
 # pagesift::cuda, ::cpp, ::omp and ::tbb: pagesift::pagesift and what one Thrust system needs.
 #
-# Used by the build tree and, installed, by find_package(pagesift COMPONENTS ...). A system that
-# lacks something gets no target; pagesift_<system>_missing then says in a few words what it lacks.
+# Used by the build tree and, installed, by find_package(pagesift). A system that lacks something
+# gets no target; pagesift_<system>_missing then says in a few words what it lacks.
 
 include_guard(GLOBAL)
 
@@ -9,22 +9,12 @@ include_guard(GLOBAL)
 set(PAGESIFT_THRUST_VERSION_MIN 200800)
 
 function(pagesift_add_systems)
-  set(reasons "")
   foreach(system IN LISTS ARGN)
+    set(missing "")
     if(NOT TARGET pagesift::${system})
-      set(missing "")
       cmake_language(CALL pagesift_add_${system})
-      set(pagesift_${system}_missing "${missing}" PARENT_SCOPE)
-      list(APPEND "lacking ${missing}" pagesift::${system})
-      list(APPEND reasons "${missing}")
     endif()
-  endforeach()
-  list(REMOVE_DUPLICATES reasons)
-  foreach(reason IN LISTS reasons)
-    list(JOIN "lacking ${reason}" ", " systems)
-    if(NOT pagesift_FIND_QUIETLY)
-      message(NOTICE "pagesift: ${reason}: there is no ${systems}.")
-    endif()
+    set(pagesift_${system}_missing "${missing}" PARENT_SCOPE)
   endforeach()
 endfunction()
 

@@ -35,7 +35,7 @@ set_up() {
       needed+=(doctest-dev)
       useful+=(libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev)
       ;;
-    demo) needed+=(libcli11-dev) ;;
+    demo) needed+=(libcli11-dev nlohmann-json3-dev) ;;
     bench) needed+=(libbenchmark-dev) ;;
     lint)
       needed+=(git clang-format-14 clang-tidy-14 doctest-dev)
