@@ -25,7 +25,7 @@ step() {
   wait "${watcher}" 2>/dev/null || true
   [ ! -t 2 ] || printf '\r\033[K' >&2
   if [ "${status}" -ne 0 ] && [ "${may_fail}" = no ]; then
-    tail -n 60 "${log}" >&2
+    grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking) ' "${log}" | tail -n 60 >&2
     die "${what} failed after $((SECONDS - started)) s; the whole log is ${log}."
   fi
 }
