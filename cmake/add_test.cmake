@@ -1,0 +1,45 @@
+# pagesift_add_test(<name> SOURCES file... [LIBRARIES target...] [DEFINITIONS definition...] [GPU])
+#
+# One doctest program; each of its test cases is a test of CTest, named "<name>: <test case>".
+# GPU: the test is skipped, with exit code 77, where no device is. A program that needs a target or
+# a compiler which is not there is left out; the configure step has said what is missing.
+
+function(pagesift_add_test name)
+  cmake_parse_arguments(arg "GPU" "" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "pagesift_add_test(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(library IN LISTS arg_LIBRARIES)
+    if(library MATCHES "::" AND NOT TARGET ${library})
+      return()
+    endif()
+  endforeach()
+  if("${arg_SOURCES}" MATCHES "\\.cu(;|$)" AND NOT pagesift_has_nvcc)
+    return()
+  endif()
+
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE
+    ${arg_LIBRARIES} pagesift::pagesift pagesift_warnings
+    $<IF:$<BOOL:${arg_GPU}>,pagesift_test_main_gpu,pagesift_test_main>)
+  target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
+  pagesift_discover_tests(${target} ${name} $<$<BOOL:${arg_GPU}>:GPU>)
+endfunction()
+
+# Asks the program for its test cases each time it has been built.
+function(pagesift_discover_tests target name)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${target}_tests.cmake)
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND ${CMAKE_COMMAND}
+      -D program=$<TARGET_FILE:${target}> -D name=${name} -D gpu=${ARGV2} -D output=${list}
+      -P ${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake
+    BYPRODUCTS ${list}
+    VERBATIM)
+  # A program that was not built is a failed test, not a missing one.
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake
+    "if(EXISTS [[${list}]])\n  include([[${list}]])\n"
+    "else()\n  add_test([[${name}: not built]] [[${target} was not built]])\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
+    ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
+endfunction()

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every check that runs no program of ours. Wants build/lint configured; called by ./dev lint.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/steps.sh
+
+mapfile -t sources < <(git ls-files '*.hpp' '*.cpp' '*.cuh' '*.cu')
+step build/lint/format.log "lint: format of ${#sources[@]} files" \
+  clang-format-14 --dry-run --Werror "${sources[@]}"
+step build/lint/layers.log "lint: layers" python3 scripts/check_layers.py
+step build/lint/names.log "lint: names outside the project" python3 scripts/check_self_contained.py
+
+# The headers are seen through the tests of the layers that need neither Thrust nor CUDA.
+mapfile -t tests < <(git ls-files 'test/core/*.cpp' 'test/pool/*.cpp' 'test/backend/*.cpp')
+tidy() {
+  # Named by hand, a configuration that cannot be read is an error; found by itself it is not.
+  printf '%s\0' "${tests[@]}" |
+    xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --config-file=.clang-tidy -p build/lint --quiet
+}
+step build/lint/tidy.log "lint: clang-tidy on ${#tests[@]} files" tidy
