@@ -27,13 +27,10 @@ class filled_block {
     std::memset(memory_, value_, bytes_);
   }
 
+  /// Whether every byte is the value: the first is, and each is as the one after it.
   [[nodiscard]] bool intact() const {
-    for (std::size_t i = 0; i < bytes_; ++i) {
-      if (memory_[i] != value_) {
-        return false;
-      }
-    }
-    return true;
+    return bytes_ == 0 ||
+           (memory_[0] == value_ && std::memcmp(memory_, memory_ + 1, bytes_ - 1) == 0);
   }
 
   [[nodiscard]] bool aligned(std::size_t alignment) const {
