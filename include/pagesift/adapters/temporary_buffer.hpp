@@ -92,8 +92,8 @@ void give_back(const pool_handle<Pool>& pool, Policy& policy, T* p, std::ptrdiff
 template <typename T, typename Pool, template <typename> class System,
           temporary_storage::if_stream_known<
               Pool, temporary_storage::policy<pool_handle<Pool>, System>> = 0>
-auto get_temporary_buffer(temporary_storage::policy<pool_handle<Pool>, System>& policy,
-                          std::ptrdiff_t count) {
+temporary_storage::buffer<T> get_temporary_buffer(
+    temporary_storage::policy<pool_handle<Pool>, System>& policy, std::ptrdiff_t count) {
   return temporary_storage::take<T>(policy.get_allocator(), policy, count);
 }
 
@@ -110,8 +110,8 @@ void return_temporary_buffer(temporary_storage::policy<pool_handle<Pool>, System
 template <typename T, typename Pool, template <typename> class System,
           temporary_storage::if_stream_known<
               Pool, temporary_storage::policy<pool_handle<Pool>&, System>> = 0>
-auto get_temporary_buffer(temporary_storage::policy<pool_handle<Pool>&, System>& policy,
-                          std::ptrdiff_t count) {
+temporary_storage::buffer<T> get_temporary_buffer(
+    temporary_storage::policy<pool_handle<Pool>&, System>& policy, std::ptrdiff_t count) {
   return temporary_storage::take<T>(policy.get_allocator(), policy, count);
 }
 
