@@ -1,6 +1,8 @@
 // The driver's functions, reachable through cudaGetDriverEntryPoint only.
 #include "world.hpp"
 
+#include <cstring>
+
 namespace fake_cuda {
 
 namespace {
@@ -80,6 +82,25 @@ CUresult CUDAAPI mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes)
   return driver_call({"cuMemGetInfo"}, [&] { return memory_info(free_bytes, total_bytes); });
 }
 
+CUresult CUDAAPI copy_host_to_device(CUdeviceptr to, const void* from, std::size_t bytes,
+                                     CUstream s) {
+  return driver_call({"cuMemcpyHtoDAsync", s, bytes}, [&] {
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return launch(s);
+  });
+}
+
+CUresult CUDAAPI copy_device_to_host(void* to, CUdeviceptr from, std::size_t bytes, CUstream s) {
+  return driver_call({"cuMemcpyDtoHAsync", s, bytes}, [&] {
+    std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    return launch(s);
+  });
+}
+
+CUresult CUDAAPI stream_synchronize(CUstream s) {
+  return driver_call({"cuStreamSynchronize", s}, [&] { return synchronize_stream(s); });
+}
+
 CUresult CUDAAPI stream_is_capturing(CUstream s, CUstreamCaptureStatus* status) {
   return driver_call({"cuStreamIsCapturing", s}, [&] { return is_capturing(s, status); });
 }
@@ -138,6 +159,9 @@ void* entry_point(const std::string& name) {
       {"cuMemAlloc", address_of(mem_alloc)},
       {"cuMemFree", address_of(mem_free)},
       {"cuMemGetInfo", address_of(mem_get_info)},
+      {"cuMemcpyHtoDAsync", address_of(copy_host_to_device)},
+      {"cuMemcpyDtoHAsync", address_of(copy_device_to_host)},
+      {"cuStreamSynchronize", address_of(stream_synchronize)},
       {"cuStreamIsCapturing", address_of(stream_is_capturing)},
       {"cuStreamGetId", address_of(stream_get_id)},
       {"cuStreamWaitEvent", address_of(stream_wait_event)},

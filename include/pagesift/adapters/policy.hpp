@@ -2,11 +2,8 @@
 #pragma once
 
 #include <pagesift/adapters/system.hpp>
+#include <pagesift/adapters/temporary_buffer.hpp>
 #include <pagesift/pool/pool_handle.hpp>
-
-#if defined(PAGESIFT_DEVICE_IS_CUDA) || defined(__CUDACC__)
-#include <pagesift/adapters/cuda_temporary_buffer.hpp>
-#endif
 
 #include <thrust/execution_policy.h>
 

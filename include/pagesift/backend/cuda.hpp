@@ -130,6 +130,27 @@ class cuda_backend {
 
   [[nodiscard]] std::string describe(int code) const { return cuda_error_text(code); }
 
+  // Beyond the concept: what a buffer of this backend's memory needs.
+
+  /// Copies `bytes` bytes of host memory to the device, after the work submitted to `stream` so
+  /// far; done when it returns. Refused on a capturing stream, whose capture stays valid.
+  status copy_to_device(void* device, const void* host, std::size_t bytes,
+                        stream_type stream) const noexcept {
+    return copy("cuMemcpyHtoDAsync", stream, [&](CUstream handle) {
+      return driver_->copy_host_to_device(reinterpret_cast<CUdeviceptr>(device), host, bytes,
+                                          handle);
+    });
+  }
+
+  /// The other way round.
+  status copy_to_host(void* host, const void* device, std::size_t bytes,
+                      stream_type stream) const noexcept {
+    return copy("cuMemcpyDtoHAsync", stream, [&](CUstream handle) {
+      return driver_->copy_device_to_host(host, reinterpret_cast<CUdeviceptr>(device), bytes,
+                                          handle);
+    });
+  }
+
  private:
   cuda_backend(const cuda_driver& driver, int device, CUcontext context) noexcept
       : driver_{&driver}, device_{device}, context_{context} {}
@@ -162,6 +183,21 @@ class cuda_backend {
                                   ? driver_->stream_is_capturing(handle, &capture)
                                   : CUDA_SUCCESS;
       return usable == CUDA_SUCCESS ? call(handle) : usable;
+    });
+  }
+
+  /// For copies between host and device: submits one and waits for it.
+  template <typename Call>
+  status copy(const char* name, stream_type stream, Call&& call) const noexcept {
+    const stream_state state = inspect(stream);
+    if (!state.result.ok() || state.capturing) {
+      return state.capturing ? cuda_status(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, name)
+                             : state.result;
+    }
+    return on_stream(name, stream, [&](CUstream handle) {
+      const cuda_capture_guard relaxed{*driver_};
+      const CUresult submitted = call(handle);
+      return submitted == CUDA_SUCCESS ? driver_->stream_synchronize(handle) : submitted;
     });
   }
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <string>
@@ -90,6 +91,17 @@ class host_backend {
   status synchronize(event_type) noexcept { return {}; }
   status wait(stream_type, event_type) noexcept { return {}; }
   status fence() noexcept { return {}; }
+
+  // Beyond the concept: what a buffer of this backend's memory needs. Here both sides are the host.
+
+  status copy_to_device(void* to, const void* from, std::size_t bytes, stream_type) noexcept {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
+  status copy_to_host(void* to, const void* from, std::size_t bytes, stream_type) noexcept {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
 
   [[nodiscard]] std::string describe(int code) const {
     return std::generic_category().message(code);

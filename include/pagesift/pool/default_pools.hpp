@@ -4,7 +4,6 @@
 #include <pagesift/core/error.hpp>
 #include <pagesift/pool/options.hpp>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <mutex>
@@ -25,7 +24,7 @@ class default_pools {
       throw invalid_argument{"a device must be from 0 to " + std::to_string(max_devices - 1) +
                              ", got " + std::to_string(device)};
     }
-    std::atomic<Pool*>& place = pools_[static_cast<std::size_t>(device)];
+    std::atomic<Pool*>& place = places()[device];
     Pool* pool = place.load(std::memory_order_acquire);
     return pool != nullptr ? *pool : make(place, device);
   }
@@ -43,7 +42,12 @@ class default_pools {
     return *pool;
   }
 
-  static inline std::array<std::atomic<Pool*>, max_devices> pools_{};
+  // Not a static member: nvcc 13.0 takes its type for incomplete.
+  static std::atomic<Pool*>* places() noexcept {
+    static std::atomic<Pool*> pools[max_devices] = {};
+    return pools;
+  }
+
   static inline std::mutex making_;
 };
 
