@@ -4,9 +4,7 @@
 #include <pagesift/core/error.hpp>
 #include <pagesift/pool/options.hpp>
 
-#include <array>
 #include <atomic>
-#include <cstddef>
 #include <mutex>
 #include <string>
 
@@ -25,12 +23,19 @@ class default_pools {
       throw invalid_argument{"a device must be from 0 to " + std::to_string(max_devices - 1) +
                              ", got " + std::to_string(device)};
     }
-    std::atomic<Pool*>& place = pools_[static_cast<std::size_t>(device)];
-    Pool* pool = place.load(std::memory_order_acquire);
-    return pool != nullptr ? *pool : make(place, device);
+    std::atomic<Pool*>& pool_place = place(device);
+    Pool* pool = pool_place.load(std::memory_order_acquire);
+    return pool != nullptr ? *pool : make(pool_place, device);
   }
 
  private:
+  /// Initialised before the program runs. In a function, because nvcc 13.0 calls the type of such a
+  /// static data member incomplete.
+  static std::atomic<Pool*>& place(int device) noexcept {
+    static std::atomic<Pool*> places[max_devices]{};
+    return places[device];
+  }
+
   static Pool& make(std::atomic<Pool*>& place, int device) {
     const std::lock_guard<std::mutex> guard{making_};
     Pool* pool = place.load(std::memory_order_relaxed);
@@ -43,7 +48,6 @@ class default_pools {
     return *pool;
   }
 
-  static inline std::array<std::atomic<Pool*>, max_devices> pools_{};
   static inline std::mutex making_;
 };
 
