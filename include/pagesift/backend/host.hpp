@@ -109,11 +109,11 @@ class host_backend {
 
  private:
   [[nodiscard]] static std::size_t pages_in_bytes(long pages) noexcept {
-    const long page_bytes = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page_bytes <= 0) {
+    const long system_page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || system_page_bytes <= 0) {
       return 0;
     }
-    return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
+    return static_cast<std::size_t>(pages) * static_cast<std::size_t>(system_page_bytes);
   }
 };
 
