@@ -52,7 +52,7 @@ class cub_caching : public cub_caching_base {
 class cub_caching_tuned : public cub_caching_base {
  public:
   static constexpr const char* name = "cub_caching_tuned";
-  static constexpr int warm_up_rounds = 3;
+  static constexpr int warm_up_rounds = 8;
 
   cub_caching_tuned() : cub_caching_base{2U, 8U, 36U} {}
 };

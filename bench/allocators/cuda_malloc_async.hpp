@@ -18,7 +18,7 @@ namespace bench {
 class cuda_malloc_async {
  public:
   static constexpr const char* name = "cuda_malloc_async";
-  static constexpr int warm_up_rounds = 3;
+  static constexpr int warm_up_rounds = 8;
 
   cuda_malloc_async() {
     int device = 0;

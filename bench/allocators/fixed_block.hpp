@@ -15,7 +15,7 @@ namespace bench {
 class fixed_block {
  public:
   static constexpr const char* name = "fixed_block";
-  static constexpr int warm_up_rounds = 3;
+  static constexpr int warm_up_rounds = 8;
   static constexpr std::size_t block_bytes = pagesift::gibibyte;
 
   [[nodiscard]] void* allocate(std::size_t bytes, stream) {

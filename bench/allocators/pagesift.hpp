@@ -13,7 +13,7 @@ namespace bench {
 class pagesift_pool {
  public:
   static constexpr const char* name = "pagesift";
-  static constexpr int warm_up_rounds = 3;
+  static constexpr int warm_up_rounds = 8;
 
   [[nodiscard]] void* allocate(std::size_t bytes, stream s) { return pool_.allocate(bytes, s); }
   void deallocate(void* p, std::size_t bytes, stream s) noexcept { pool_.deallocate(p, bytes, s); }

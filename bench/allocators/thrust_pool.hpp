@@ -51,7 +51,7 @@ class counted_machine final
 class thrust_pool {
  public:
   static constexpr const char* name = "thrust_pool";
-  static constexpr int warm_up_rounds = 3;
+  static constexpr int warm_up_rounds = 8;
   using resource_type =
       thrust::mr::disjoint_synchronized_pool_resource<counted_machine,
                                                       thrust::mr::new_delete_resource>;

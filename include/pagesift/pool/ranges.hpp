@@ -67,19 +67,23 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   return a.result;
 }
 
+/// Pages of the next range while a pool holds `held_pages`: as many again up to 32 MiB, then a
+/// quarter of what is held, at most 2 GiB. A pool then reaches any size in few calls, and blocks of
+/// changing sizes find room in few long ranges (docs/decisions/0007-ranges-grow-with-the-pool.md).
+[[nodiscard]] constexpr std::size_t next_range_pages(std::size_t held_pages) noexcept {
+  constexpr std::size_t doubling = 32 * mebibyte / page_bytes;
+  constexpr std::size_t most = 2 * gibibyte / page_bytes;
+  const std::size_t doubled = std::max<std::size_t>(std::min(held_pages, doubling), 1);
+  return std::min(std::max(doubled, held_pages / 4), most);
+}
+
 /// Adds a range that holds a run of `shape`, larger where small ranges would be many.
 /// \throws std::bad_alloc
 template <typename Backend>
 status grow(pool_lock& lock, pool_state<Backend>& state, const run_shape& shape) {
-  const std::size_t generous = std::max(shape.pages, state.next_range_pages);
-  status result = add_range(lock, state, generous);
-  if (result.ok() && generous == state.next_range_pages) {
-    state.next_range_pages = std::min(2 * generous, max_range_pages);
-  }
-  if (result.shortage() && generous != shape.pages) {
-    result = add_range(lock, state, shape.pages);
-  }
-  return result;
+  const std::size_t next = next_range_pages(state.counters.held() / page_bytes);
+  const status result = add_range(lock, state, std::max(shape.pages, next));
+  return result.shortage() && next > shape.pages ? add_range(lock, state, shape.pages) : result;
 }
 
 /// Releases the range that has been quiet for longest, of those not touched since batch `before`.

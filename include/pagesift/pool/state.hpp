@@ -34,16 +34,12 @@ struct pool_state {
   idle_memory<Backend> memory;
   known_captures<stream_type> captures;
   std::array<std::uint64_t, class_count> last_batch{};  ///< per waiting class: when last asked for
-  std::uint64_t asks = 0;            ///< misses that wished another stream had sealed its frees
-  std::uint64_t frees = 0;           ///< blocks taken back so far
-  std::size_t growing_bytes = 0;     ///< asked of the backend, not there yet
-  std::size_t next_range_pages = 1;  ///< ranges for small requests double up to max_range_pages
+  std::uint64_t asks = 0;         ///< misses that wished another stream had sealed its frees
+  std::uint64_t frees = 0;        ///< blocks taken back so far
+  std::size_t growing_bytes = 0;  ///< asked of the backend, not there yet
   int releases_in_progress = 0;
   std::condition_variable release_done;
 };
-
-/// Ranges made for requests smaller than this many pages grow up to it.
-inline constexpr std::size_t max_range_pages = 16;
 
 /// Runs `f` without the lock. Every backend call that may block and every call of user code goes
 /// through here, so that no other thread waits for it.
