@@ -18,6 +18,7 @@ struct backend_scene {
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
   void* memory = nullptr;
+  unsigned word = 0;  ///< memory of the host
 
   /// Device 0 must be current.
   backend_scene() {
@@ -59,6 +60,10 @@ inline std::vector<backend_call> backend_calls() {
       {"cuStreamWaitEvent", [](scene& s) { return s.backend.wait(s.stream, s.event); }},
       {"cuEventQuery", [](scene& s) { return s.backend.query(s.event); }},
       {"cuEventSynchronize", [](scene& s) { return s.backend.synchronize(s.event); }},
+      {"cuMemcpyHtoDAsync",
+       [](scene& s) { return s.backend.copy_to_device(s.memory, &s.word, 4, s.stream); }},
+      {"cuMemcpyDtoHAsync",
+       [](scene& s) { return s.backend.copy_to_host(&s.word, s.memory, 4, s.stream); }},
       {"cuEventDestroy", [](scene& s) { return s.backend.destroy_event(s.event); }},
   };
 }

@@ -26,7 +26,7 @@ inline void submit_work(cudaStream_t stream) {
 /// Starts a machine whose devices have `device_bytes`, then makes the pool.
 struct pool_scene {
   explicit pool_scene(std::size_t device_bytes = pagesift::gibibyte,
-                      pagesift::pool_options options = {})
+                      const pagesift::pool_options& options = {})
       : pool{(fake_cuda::reset(2, device_bytes), options)},
         first{new_stream()},
         second{new_stream()} {}

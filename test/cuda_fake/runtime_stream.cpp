@@ -17,6 +17,19 @@ CUstream meant(CUstream s) {
 #endif
 }
 
+// CUDA takes null where no bytes are asked for.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) {
+    std::memmove(to, from, bytes);
+  }
+}
+
+void set_bytes(void* p, int value, std::size_t bytes) {
+  if (bytes != 0) {
+    std::memset(p, value, bytes);
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -75,28 +88,28 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t s) {
   return runtime_call({"cudaMemcpyAsync", s, bytes}, [&] {
-    std::memmove(to, from, bytes);
+    copy_bytes(to, from, bytes);
     return launch(meant(s));
   });
 }
 
 cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t s) {
   return runtime_call({"cudaMemsetAsync", s, bytes}, [&] {
-    std::memset(p, value, bytes);
+    set_bytes(p, value, bytes);
     return launch(meant(s));
   });
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   return runtime_call({"cudaMemcpy", nullptr, bytes}, [&] {
-    std::memmove(to, from, bytes);
+    copy_bytes(to, from, bytes);
     return synchronize_stream(meant(nullptr));
   });
 }
 
 cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
   return runtime_call({"cudaMemset", nullptr, bytes}, [&] {
-    std::memset(p, value, bytes);
+    set_bytes(p, value, bytes);
     return launch(meant(nullptr));
   });
 }

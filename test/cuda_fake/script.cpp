@@ -112,9 +112,9 @@ std::size_t context_depth() {
   return this_thread().contexts.size();
 }
 
-void complete(CUstream handle) {
+void complete(CUstream stream) {
   std::lock_guard<std::mutex> lock{the_world().mutex};
-  if (const stream* s = find_stream(handle)) {
+  if (const auto* s = find_stream(stream)) {
     complete_until(s->tail());
   }
 }
@@ -126,9 +126,9 @@ void complete_all() {
   }
 }
 
-bool pending(CUstream handle) {
+bool pending(CUstream stream) {
   std::lock_guard<std::mutex> lock{the_world().mutex};
-  const stream* s = find_stream(handle);
+  const auto* s = find_stream(stream);
   return s != nullptr && !s->pending.empty();
 }
 

@@ -77,6 +77,16 @@ TEST_CASE("a capturing stream is recognised and its id not asked for") {
   }
 }
 
+TEST_CASE("a copy on a capturing stream is refused and the capture goes on") {
+  fake_cuda::reset();
+  backend_scene scene;
+  const cudaStream_t captured = capturing_stream(cudaStreamCaptureModeGlobal);
+  CHECK(scene.backend.copy_to_device(scene.memory, &scene.word, 4, captured).code ==
+        cudaErrorStreamCaptureUnsupported);
+  CHECK(scene.backend.copy_to_host(&scene.word, scene.memory, 4, captured).failed());
+  CHECK(end_capture(captured) == cudaSuccess);
+}
+
 TEST_CASE("a stream whose capture was lost still counts as capturing") {
   fake_cuda::reset();
   backend_scene scene;

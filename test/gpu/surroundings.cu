@@ -33,6 +33,11 @@ std::vector<std::function<pagesift::status(scene&)>> all_calls() {
         void* p = nullptr;
         void* everything = nullptr;
         REQUIRE(s.backend.acquire(2 * pagesift::mebibyte, p).ok());
+        const unsigned sent = 123;
+        unsigned received = 0;
+        CHECK(s.backend.copy_to_device(p, &sent, sizeof sent, s.stream).ok());
+        CHECK(s.backend.copy_to_host(&received, p, sizeof sent, s.stream).ok());
+        CHECK(received == sent);
         CHECK(s.backend.acquire(s.backend.memory().total_bytes, everything).shortage());
         CHECK(s.backend.acquire(s.backend.memory().total_bytes + 1, everything).shortage());
         return s.backend.release(p, 2 * pagesift::mebibyte);
