@@ -79,6 +79,19 @@ TEST_CASE("a shortage while a capture is known ends in the typed error, not in a
   w.turn(60 * mebibyte, other);
 }
 
+TEST_CASE("a shortage while a capture is known is met from pending events of other streams") {
+  world w{{}, relaxed(64 * mebibyte)};
+  const simulated_stream capturing = w.device.create_stream();
+  const simulated_stream a = w.device.create_stream();
+  w.turn(256, capturing);
+  w.turn(50 * mebibyte, a);
+  w.device.begin_capture(capturing);
+  CHECK_THROWS_AS((void)w.pool->allocate(1, capturing), pagesift::capture_error);
+  w.turn(60 * mebibyte, w.device.create_stream());
+  CHECK(w.device.calls(simulated_call::synchronize) > 0);
+  CHECK(w.device.end_capture(capturing));
+}
+
 TEST_CASE("a free that names no stream does not wait while a capture is known") {
   world w;
   const simulated_stream s = w.device.create_stream();

@@ -116,6 +116,21 @@ TEST_CASE("the end of a batch gives back the classes that no request touched in 
   CHECK(w.device.acquired_bytes() == 0);
 }
 
+TEST_CASE("the end of a batch keeps free pages that were in use during it") {
+  world w;
+  const simulated_stream s = w.device.create_stream();
+  void* const p = w.allocate(100 * mebibyte, s);
+  w.turn(40 * mebibyte, s);
+  w.free(p, 100 * mebibyte, s);
+  w.pool->trim(110 * mebibyte);  // leaves the pages of one block, no longer cut
+  const std::size_t held = w.pool->stats().held;
+  CHECK(held != 0);
+  w.pool->end_batch();
+  CHECK(w.pool->stats().held == held);
+  w.pool->end_batch();
+  CHECK(w.pool->stats().held == 0);
+}
+
 TEST_CASE("the end of a batch makes no call while every class is in use again") {
   world w;
   const simulated_stream s = w.device.create_stream();

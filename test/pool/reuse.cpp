@@ -1,7 +1,6 @@
 // When a block may be handed out again.
 #include "world.hpp"
 
-#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -20,6 +19,8 @@ TEST_CASE("a block freed on a stream is handed out again on it, with no call tha
 TEST_CASE("a million pairs on one stream make no event call and take no memory") {
   world w;
   const simulated_stream s = w.device.create_stream();
+  SUBCASE("the only stream") {}
+  SUBCASE("one of several") { w.show_two_streams(); }
   w.turn(4096, s);
   w.device.reset_calls();
   for (int i = 0; i < 1000000; ++i) {
@@ -138,18 +139,22 @@ TEST_CASE("a new stream for every call does not strand a gigabyte each") {
 
 TEST_CASE("a hundred thousand streams leave behind neither events nor memory") {
   world w;
-  std::size_t most_events = 0;
   for (int i = 0; i < 100000; ++i) {
     const simulated_stream s = w.device.create_stream();
-    w.turn(64 * kibibyte, s);
+    void* const p = w.allocate(64 * kibibyte, s);
+    void* const q = w.allocate(64 * kibibyte, s);
+    w.free(p, 64 * kibibyte, s);
+    w.free(q, 64 * kibibyte, s);
     w.device.run_some();
+    w.device.run_some();  // the device keeps up, if not at once
     w.device.destroy_stream(s);
-    most_events = std::max(most_events, w.device.live_events());
+    if (i % 1000 == 0) {
+      REQUIRE(w.device.violations().empty());
+      REQUIRE(w.device.live_events() <= 256);
+      REQUIRE(w.pool->stats().streams <= 256);
+    }
   }
-  const pool_stats stats = w.pool->stats();
-  CHECK(most_events <= 64);
-  CHECK(stats.streams <= 64);
-  CHECK(stats.peak_held <= 64 * mebibyte);
+  CHECK(w.pool->stats().peak_held <= 64 * mebibyte);
 }
 
 TEST_CASE("buffers that grow slowly take memory once a class, not once a size") {
@@ -168,12 +173,67 @@ TEST_CASE("buffers that grow slowly take memory once a class, not once a size") 
   CHECK(w.pool->stats().backend_allocations - before <= classes);
 }
 
+TEST_CASE("a stream whose sizes change uses its own memory before new memory is taken") {
+  world w;
+  w.show_two_streams();
+  const simulated_stream s = w.device.create_stream();
+  w.turn(40 * mebibyte, s);
+  w.device.reset_calls();
+  for (const std::size_t bytes : {33 * mebibyte, 5 * mebibyte, 700 * kibibyte, 39 * mebibyte}) {
+    w.turn(bytes, s);
+  }
+  CHECK(w.device.calls(simulated_call::acquire) == 0);
+  CHECK(w.device.calls(simulated_call::wait) == 0);
+}
+
+TEST_CASE("what is not yet cut of a slab waits for the stream that used its pages before") {
+  world w{with_limit(2 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(2 * mebibyte, a);
+  void* const p = w.allocate(4096, a);
+  w.turn(4096, b);  // the judge sees it if too early
+  w.free(p, 4096, a);
+}
+
+TEST_CASE("a free records an event where enough bytes of its stream are not covered by one") {
+  pool_options options;
+  options.seal_bytes = 8 * mebibyte;
+  world w{options};
+  w.show_two_streams();
+  const simulated_stream s = w.device.create_stream();
+  for (const std::size_t bytes : {3 * mebibyte, 8 * mebibyte}) {
+    w.turn(bytes, s);
+    w.device.reset_calls();
+    w.turn(bytes, s);
+    CHECK(w.device.calls(simulated_call::record) == (bytes < options.seal_bytes ? 0 : 1));
+  }
+}
+
+TEST_CASE("a record that failed is made up for by the next free, and costs no event") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(256, b);
+  void* p = nullptr;
+  for (int i = 0; i < 100; ++i) {
+    w.device.fail({simulated_call::record, 1, false, pagesift::outcome::failed, 700});
+    p = w.turn(48 * mebibyte, a);
+  }
+  CHECK(w.device.live_events() <= 4);
+  w.turn(256, a);
+  CHECK(w.turn(48 * mebibyte, b) == p);
+  CHECK(w.pool->stats().stream_waits == 1);
+  CHECK(w.device.calls(simulated_call::fence) == 0);
+}
+
 TEST_CASE("a retired stream's memory serves other streams after it is gone") {
   world w;
   w.show_two_streams();
   const simulated_stream a = w.device.create_stream();
   const simulated_stream b = w.device.create_stream();
   void* const p = w.turn(16 * mebibyte, a);
+  w.turn(16 * mebibyte, a);  // a hit, too small to be sealed for itself
   w.pool->retire(a);
   w.device.destroy_stream(a);
   w.device.run_all();

@@ -33,7 +33,7 @@ pagesift::shortage_report shortage_of(world& w, std::size_t bytes, simulated_str
 
 TEST_CASE("half the limit, freed, makes room for all of it") {
   constexpr std::size_t limit = 64 * mebibyte;
-  world w{with_limit(limit)};
+  world w{with_limit(limit), with_budget(256 * mebibyte)};
   const simulated_stream s = w.device.create_stream();
   w.turn(limit / 2, s);
   w.turn(limit, s);
@@ -42,7 +42,7 @@ TEST_CASE("half the limit, freed, makes room for all of it") {
 
 TEST_CASE("a limit full of small blocks, freed, makes room for one large one") {
   constexpr std::size_t limit = 32 * mebibyte;
-  world w{with_limit(limit)};
+  world w{with_limit(limit), with_budget(256 * mebibyte)};
   const simulated_stream s = w.device.create_stream();
   std::vector<void*> blocks = filled(w, 5000, s);
   CHECK(blocks.size() > 5000);
@@ -56,7 +56,7 @@ TEST_CASE("a limit full of small blocks, freed, makes room for one large one") {
 }
 
 TEST_CASE("a limit is rounded down to whole pages and never exceeded") {
-  world w{with_limit(7 * mebibyte)};
+  world w{with_limit(7 * mebibyte), with_budget(256 * mebibyte)};
   const simulated_stream s = w.device.create_stream();
   for (const std::size_t bytes : {std::size_t{256}, mebibyte, 3 * mebibyte, 6 * mebibyte}) {
     for (void* const p : filled(w, bytes, s)) {
@@ -67,7 +67,7 @@ TEST_CASE("a limit is rounded down to whole pages and never exceeded") {
 }
 
 TEST_CASE("a limit holds where the backend's memory is not aligned to pages") {
-  simulated_options device_options;
+  simulated_options device_options = with_budget(256 * mebibyte);
   device_options.page_aligned = false;
   world w{with_limit(32 * mebibyte), device_options};
   const simulated_stream s = w.device.create_stream();
@@ -163,6 +163,19 @@ TEST_CASE("on a full device a stream waits for another's memory, and the host do
   CHECK(w.pool->stats().stream_waits == 1);
   CHECK(w.device.calls(simulated_call::synchronize) == 0);
   CHECK(w.device.calls(simulated_call::fence) == 0);
+  w.device.open(gate);
+}
+
+TEST_CASE("a shortage takes memory that is complete before the host waits for any") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  void* const p = w.allocate(20 * mebibyte, a);
+  w.turn(20 * mebibyte, b);
+  w.device.run_all();
+  const auto gate = w.device.gate(a);
+  w.free(p, 20 * mebibyte, a);
+  w.turn(40 * mebibyte, b);  // waiting for the work of a would be a deadlock
   w.device.open(gate);
 }
 

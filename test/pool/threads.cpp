@@ -127,6 +127,17 @@ TEST_CASE("a request waits for memory that another thread is about to release") 
   w.device.before_calls({});
 }
 
+TEST_CASE("a limit counts memory that another thread is just taking") {
+  world w{with_limit(64 * mebibyte), with_budget(256 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  const during_first_call other{
+      w, simulated_call::acquire,
+      [&] { CHECK_THROWS_AS((void)w.pool->allocate(40 * mebibyte, b), pagesift::out_of_memory); }};
+  w.turn(40 * mebibyte, a);
+  CHECK(w.pool->stats().peak_held <= 64 * mebibyte);
+}
+
 TEST_CASE("peaks are exact when two threads hold memory at once") {
   world w;
   std::atomic<int> holding{0};
