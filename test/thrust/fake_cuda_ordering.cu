@@ -82,9 +82,16 @@ TEST_CASE("a block that a shortage denies is an exception, not an empty sort") {
   const thrust::device_ptr<int> first{values.data()};
   const side_stream side;
   pagesift::pool_options options;
-  options.limit_bytes = 2 * pagesift::mebibyte;
+  options.limit_bytes = 4 * pagesift::mebibyte;
   pagesift::device_pool pool{options};
-  void* const all = pool.allocate(options.limit_bytes, side.get());
+  const std::size_t piece = 64 * pagesift::kibibyte;
+  std::vector<void*> all;
+  const auto take_all = [&] {
+    for (;;) {
+      all.push_back(pool.allocate(piece, side.get()));
+    }
+  };
+  CHECK_THROWS_AS(take_all(), pagesift::out_of_memory);
   const auto sort = [&](const auto& policy) {
     fake_cuda::clear_log();
     CHECK_THROWS_AS(thrust::sort(policy, first, first + n), pagesift::out_of_memory);
@@ -95,7 +102,9 @@ TEST_CASE("a block that a shortage denies is an exception, not an empty sort") {
   };
   sort(pool.policy(side.get()));
   sort(pool.policy_nosync(side.get()));
-  pool.deallocate(all, options.limit_bytes, side.get());
+  for (void* const p : all) {
+    pool.deallocate(p, piece, side.get());
+  }
   CHECK_NOTHROW(thrust::sort(pool.policy(side.get()), first, first + n));
 }
 

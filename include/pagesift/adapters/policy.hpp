@@ -29,14 +29,17 @@ using device_nosync_policy =
 
 #else
 
+/// The device system under a name of its own: `thrust::device_execution_policy` is one name with
+/// another meaning in each system, and the linker would take an algorithm of one for another's.
+template <typename Derived>
+struct system_policy : thrust::device_execution_policy<Derived> {};
+
 /// A Thrust policy that takes temporary storage from a pool of host memory. Holds a handle by
 /// value, so it is copied freely and may outlive the expression that made it; the pool must
 /// outlive its use. There is one stream, on which all is done when a call returns.
 class device_policy
-    : public thrust::detail::execute_with_allocator<pool_handle<device_pool>,
-                                                    thrust::device_execution_policy> {
-  using base = thrust::detail::execute_with_allocator<pool_handle<device_pool>,
-                                                      thrust::device_execution_policy>;
+    : public thrust::detail::execute_with_allocator<pool_handle<device_pool>, system_policy> {
+  using base = thrust::detail::execute_with_allocator<pool_handle<device_pool>, system_policy>;
 
  public:
   explicit device_policy(pool_handle<device_pool> pool) : base{pool} {}
