@@ -125,7 +125,7 @@ bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t
   return releasing || state.frees != frees_before;
 }
 
-/// Asks the user for memory. Called without the lock.
+/// Asks the user for memory, without the lock. Returns whether there may be some now.
 template <typename Backend>
 bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
   return state.options.on_shortage &&
