@@ -4,6 +4,7 @@
 // they leave the calling thread's current device and CUDA's last-error state as they found them.
 #pragma once
 
+#include <pagesift/core/error.hpp>
 #include <pagesift/core/status.hpp>
 
 #include <cstddef>
@@ -80,5 +81,13 @@ struct is_backend<
 
 template <typename B>
 inline constexpr bool is_backend_v = is_backend<B>::value;
+
+/// \throws backend_error unless `result` is ok
+template <typename Backend>
+void require_ok(const Backend& backend, const status& result) {
+  if (!result.ok()) {
+    throw backend_error{result.code, result.call, backend.describe(result.code)};
+  }
+}
 
 }  // namespace pagesift

@@ -1,6 +1,7 @@
 // The way of a request that the stream's own cache could not serve.
 #pragma once
 
+#include <pagesift/core/error.hpp>
 #include <pagesift/pool/ordering.hpp>
 #include <pagesift/pool/ranges.hpp>
 
