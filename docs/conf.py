@@ -9,6 +9,7 @@ exclude_patterns = ["requirements.txt"]
 
 breathe_projects = {"pagesift": "../build/docs/xml"}
 breathe_default_project = "pagesift"
+breathe_default_members = ("members", "undoc-members")
 breathe_domain_by_extension = {"hpp": "cpp", "cuh": "cpp"}
 
 myst_heading_anchors = 3

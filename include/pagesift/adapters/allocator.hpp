@@ -62,7 +62,7 @@ class allocator {
   /// Room for `count` elements, not initialised, aligned to 256 bytes or to `T`'s alignment where
   /// that is larger. Never null.
   /// \throws size_overflow where the bytes do not fit the address space, as for a negative count;
-  /// out_of_memory; backend_error.
+  /// what the pool's `allocate` throws; backend_error where waiting for the stream fails.
   [[nodiscard]] pointer allocate(size_type count) {
     const std::size_t bytes = array_bytes(count, sizeof(T));
     device_pool& pool = pool_.pool();

@@ -61,13 +61,14 @@ class basic_pool {
   }
 
   /// At least `bytes` bytes for work submitted to `stream` from now on; never null, for 0 bytes
-  /// too. Aligned to 256 bytes, or to `alignment`, a power of two up to 2 MiB.
+  /// too. Aligned to 256 bytes.
   /// \throws out_of_memory, size_overflow, invalid_alignment, capture_error if `stream` is
   /// capturing, backend_error, std::bad_alloc if the host is short of memory. Blocks in use are
   /// then as before; idle memory may have been given back to the backend.
   [[nodiscard]] void* allocate(std::size_t bytes, stream_type stream) {
     return allocate(bytes, default_alignment, stream);
   }
+  /// The same, aligned to `alignment` bytes, a power of two up to 2 MiB.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment, stream_type stream);
 
   /// Gives back what `allocate` returned, last used by work already submitted to `stream`. The
@@ -100,7 +101,7 @@ class basic_pool {
   /// \throws backend_error, std::bad_alloc if the host is short of memory
   void retire(stream_type stream);
 
-  /// \throws std::bad_alloc
+  /// The counters as they are now. \throws std::bad_alloc
   [[nodiscard]] pool_stats stats() const;
 
   /// Sets the peaks to the present values; changes nothing else.
