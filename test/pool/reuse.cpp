@@ -246,6 +246,7 @@ TEST_CASE("a record that failed is made up for by the next free, and costs no ev
   const simulated_stream a = w.device.create_stream();
   const simulated_stream b = w.device.create_stream();
   w.turn(256, b);
+  w.turn(256, a);
   void* p = nullptr;
   for (int i = 0; i < 100; ++i) {
     w.device.fail({simulated_call::record, 1, false, pagesift::outcome::failed, 700});

@@ -135,7 +135,7 @@ class idle_memory {
     std::optional<pending_block> found;
     streams.for_each([&](record& other) {
       block* b = found ? nullptr : other.cache.of(r.waiting).oldest();
-      if (b != nullptr && other.timeline.is_sealed(b->use.freed)) {
+      if (b != nullptr && other.timeline.is_pending(b->use.freed)) {
         found = pending_block{&other, &take(other, *b), other.timeline.seal_of(b->use.freed)};
       }
     });
