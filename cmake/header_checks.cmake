@@ -23,7 +23,7 @@ function(pagesift_check_headers library suffix)
 endfunction()
 
 foreach(header IN LISTS headers)
-  if(header MATCHES "\\.cuh$|/adapters/cub")
+  if(header MATCHES "\\.cuh$")
     list(APPEND nvcc_headers ${header})
   elseif(header MATCHES "/adapters/|/pagesift\\.hpp$")
     list(APPEND thrust_headers ${header})

@@ -4,7 +4,6 @@
 #include <pagesift/pool/options.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -2,7 +2,6 @@
 #include "pool_scene.hpp"
 
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 namespace {

@@ -27,8 +27,8 @@ void delay(cudaStream_t stream);
 void trap(cudaStream_t stream);
 
 /// Holds streams back. A gate that nobody opens opens itself after 20 s (PAGESIFT_GATE_PATIENCE_MS
-/// in the environment: after so many ms) and says so, so that a test
-/// whose host waits for what is behind it fails, and does not hang.
+/// in the environment: after so many ms) and says so, so that a test whose host waits for what is
+/// behind it fails, and does not hang.
 class gate {
  public:
   gate();

@@ -36,7 +36,7 @@ inline void write_and_check(pagesift::cuda_pool& pool, std::size_t bytes, gate& 
   pool.deallocate(p, bytes, stream);
 }
 
-/// A pool that seals at every free.
+/// Every free is sealed as soon as a second stream has been seen.
 inline pagesift::pool_options eager_seals() {
   pagesift::pool_options options;
   options.seal_bytes = 1;

@@ -2,7 +2,6 @@
 #include "world.hpp"
 
 #include <functional>
-#include <vector>
 
 namespace {
 

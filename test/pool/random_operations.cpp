@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 #ifndef PAGESIFT_RANDOM_OPERATIONS

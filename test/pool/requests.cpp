@@ -115,7 +115,6 @@ TEST_CASE("blocks are aligned even where the backend's memory is not aligned to 
   device_options.page_aligned = false;
   world w{{}, device_options};
   const simulated_stream s{};
-  std::vector<void*> blocks;
   for (std::size_t alignment = 256; alignment <= 2 * mebibyte; alignment *= 2) {
     for (const std::size_t bytes : {std::size_t{100}, 3 * mebibyte, 40 * mebibyte}) {
       void* const p = w.allocate(bytes, s, alignment);

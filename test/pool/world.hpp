@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string>
 
 using pagesift::gibibyte;
 using pagesift::kibibyte;

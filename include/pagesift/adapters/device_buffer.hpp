@@ -2,10 +2,10 @@
 #pragma once
 
 #include <pagesift/adapters/system.hpp>
+#include <pagesift/backend/backend.hpp>
 #include <pagesift/core/bytes.hpp>
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/size_class.hpp>
-#include <pagesift/core/status.hpp>
 #include <pagesift/pool/pool_handle.hpp>
 
 #if PAGESIFT_HAS_THRUST
@@ -111,7 +111,8 @@ class device_buffer {
   void scatter(const T* host, std::size_t count) {
     require_size("scatter", count);
     if (count != 0) {
-      check(pool_->backend().copy_to_device(data_, host, count * sizeof(T), stream_));
+      auto& backend = pool_->backend();
+      require_ok(backend, backend.copy_to_device(data_, host, count * sizeof(T), stream_));
     }
   }
   /// The same from anything with data() and size(): a vector, an array.
@@ -125,7 +126,8 @@ class device_buffer {
   void gather(T* host, std::size_t count) const {
     require_size("gather", count);
     if (count != 0) {
-      check(pool_->backend().copy_to_host(host, data_, count * sizeof(T), stream_));
+      auto& backend = pool_->backend();
+      require_ok(backend, backend.copy_to_host(host, data_, count * sizeof(T), stream_));
     }
   }
   /// The same into anything with data() and size().
@@ -139,12 +141,6 @@ class device_buffer {
     if (count != size_) {
       throw invalid_argument{std::string{what} + " needs as many elements as the buffer has, " +
                              std::to_string(size_) + ", got " + std::to_string(count)};
-    }
-  }
-
-  void check(const status& copied) const {
-    if (!copied.ok()) {
-      throw backend_error{copied.code, copied.call, pool_->backend().describe(copied.code)};
     }
   }
 

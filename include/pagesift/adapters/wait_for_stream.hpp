@@ -2,7 +2,7 @@
 #pragma once
 
 #include <pagesift/adapters/system.hpp>
-#include <pagesift/core/error.hpp>
+#include <pagesift/backend/backend.hpp>
 #include <pagesift/core/status.hpp>
 
 #include <cstddef>
@@ -36,8 +36,8 @@ void wait_for_stream(Pool& pool, void* p, std::size_t bytes, typename Pool::stre
   }
   if (!result.ok()) {
     pool.deallocate(p, bytes, s);
-    throw backend_error{result.code, result.call, backend.describe(result.code)};
   }
+  require_ok(backend, result);
 }
 
 }  // namespace PAGESIFT_SYSTEM_NAMESPACE

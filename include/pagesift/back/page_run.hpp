@@ -3,6 +3,7 @@
 
 #include <pagesift/back/block.hpp>
 #include <pagesift/core/bytes.hpp>
+#include <pagesift/core/size_class.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace pagesift {
 
 /// Unit of the page heap: the smallest piece of memory that CUDA's virtual memory calls map.
 inline constexpr std::size_t page_bytes = 2 * mebibyte;
+static_assert(page_bytes % max_alignment == 0, "a run must start at any alignment asked for");
 
 /// Blocks above this get a run of their own; up to it they share slabs.
 inline constexpr std::size_t max_slab_block_bytes = mebibyte;

@@ -4,6 +4,7 @@
 // they leave the calling thread's current device and CUDA's last-error state as they found them.
 #pragma once
 
+#include <pagesift/core/error.hpp>
 #include <pagesift/core/status.hpp>
 
 #include <cstddef>
@@ -32,21 +33,26 @@ struct memory_info {
   std::size_t total_bytes = 0;
 };
 
-/// Whether `B` is a backend. Required, with `B b; B::stream_type s; B::event_type e`:
+/// Whether `B` is a backend. Required, with `B b; B::stream_type s; B::event_type e`, where streams
+/// can be compared by `==` and a default-made one is the default stream:
 ///
 /// | expression | result | meaning |
 /// |---|---|---|
-/// | `B::open(int device)` | `B` | device -1: the current one; throws on a device that is not there
-/// | | `B::memory_name` | `const char*` | "device memory", "host memory", for messages | |
-/// `b.acquire(bytes, p)` | `status` | `p`: `bytes` bytes, aligned to 256 or more; `shortage` | |
-/// `b.release(p, bytes)` | `status` | the host has seen the last use of it complete | |
-/// `b.memory()` | `memory_info` | | | `b.inspect(s)` | `stream_state` | legal on a capturing
-/// stream, leaves its capture valid | | `b.create_event(e)`, `b.destroy_event(e)` | `status` | | |
-/// `b.record(e, s)` | `status` | all work submitted to `s` so far; may be recorded again | |
-/// `b.query(e)` | `status` | `ok`: complete; `not_ready`; anything else is not completion | |
-/// `b.synchronize(e)` | `status` | the host waits | | `b.wait(s, e)` | `status` | later work on `s`
-/// waits, the host does not | | `b.fence()` | `status` | the host waits for all work of the
-/// context; ends captures in it | | `b.describe(code)` | `std::string` | what the code means |
+/// | `B::memory_name` | `const char*` | "device memory", "host memory", for messages |
+/// | `B::current_device()` | `int` | the calling thread's; may throw |
+/// | `B::open(int device)` | `B` | -1: the current device; throws on one that is not there |
+/// | `b.acquire(bytes, p)` | `status` | `p`: `bytes` bytes, aligned to 256 or more; or `shortage` |
+/// | `b.release(p, bytes)` | `status` | the host has seen the last use of it complete |
+/// | `b.memory()` | `memory_info` | |
+/// | `b.inspect(s)` | `stream_state` | legal on a capturing stream, leaves its capture valid |
+/// | `b.create_event(e)` | `status` | until it is recorded it is complete |
+/// | `b.destroy_event(e)` | `status` | legal before it is complete |
+/// | `b.record(e, s)` | `status` | all work submitted to `s` so far; may be recorded again |
+/// | `b.query(e)` | `status` | `ok`: complete; `not_ready`; anything else is not completion |
+/// | `b.synchronize(e)` | `status` | the host waits |
+/// | `b.wait(s, e)` | `status` | later work on `s` waits, the host does not |
+/// | `b.fence()` | `status` | the host waits for all work of the context; ends captures in it |
+/// | `b.describe(code)` | `std::string` | what the code means |
 template <typename B, typename = void>
 struct is_backend : std::false_type {};
 
@@ -75,5 +81,13 @@ struct is_backend<
 
 template <typename B>
 inline constexpr bool is_backend_v = is_backend<B>::value;
+
+/// \throws backend_error unless `result` is ok
+template <typename Backend>
+void require_ok(const Backend& backend, const status& result) {
+  if (!result.ok()) {
+    throw backend_error{result.code, result.call, backend.describe(result.code)};
+  }
+}
 
 }  // namespace pagesift

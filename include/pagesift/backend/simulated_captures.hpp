@@ -3,7 +3,6 @@
 
 #include <pagesift/backend/simulated_streams.hpp>
 
-#include <cstdint>
 #include <map>
 #include <thread>
 

@@ -4,8 +4,8 @@
 #include <pagesift/core/error.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
+#include <string>
 
 namespace pagesift {
 

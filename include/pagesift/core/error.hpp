@@ -51,7 +51,7 @@ class size_overflow : public std::bad_array_new_length {
   std::string what_;
 };
 
-/// A backend call failed for a reason other than shortage. The pool is unchanged.
+/// A backend call failed for a reason other than shortage. Blocks in use are as before.
 class backend_error : public std::runtime_error {
  public:
   /// \param code the backend's own error code; for CUDA a `cudaError_t`
@@ -89,7 +89,8 @@ struct shortage_report {
   std::size_t largest_idle_block = 0;  ///< longest idle piece the pool holds
 };
 
-/// The pool's memory is short. State is as before the call.
+/// The pool's memory is short. Blocks in use are as before; of the idle memory, which did not do,
+/// some may have been given back to the backend.
 class out_of_memory : public std::bad_alloc {
  public:
   /// \param memory what is short: "device memory", "host memory"

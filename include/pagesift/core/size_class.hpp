@@ -24,6 +24,7 @@ namespace size_class_rules {
 inline constexpr unsigned linear_log2 = 11;  // classes are 256 bytes apart up to 2 KiB
 inline constexpr unsigned linear_classes = 8;
 inline constexpr unsigned classes_per_doubling_log2 = 3;
+inline constexpr unsigned classes_per_doubling = 1U << classes_per_doubling_log2;
 }  // namespace size_class_rules
 
 /// The class of a request of `bytes`; 0 bytes get the smallest block.
@@ -39,8 +40,10 @@ inline constexpr unsigned classes_per_doubling_log2 = 3;
   }
   const unsigned doubling = floor_log2(bytes - 1);
   const unsigned step_log2 = doubling - classes_per_doubling_log2;
-  const auto step = static_cast<class_index>((bytes - 1) >> step_log2);  // 8..15 within a doubling
-  return linear_classes + ((doubling - linear_log2) << classes_per_doubling_log2) + (step - 8);
+  // At least classes_per_doubling, and less than twice that.
+  const auto step = static_cast<class_index>((bytes - 1) >> step_log2);
+  return linear_classes + (doubling - linear_log2) * classes_per_doubling +
+         (step - classes_per_doubling);
 }
 
 /// Size in bytes of the blocks of class `index`. Precondition: `index < class_count`.
@@ -49,9 +52,9 @@ inline constexpr unsigned classes_per_doubling_log2 = 3;
   if (index < linear_classes) {
     return (std::size_t{index} + 1) * default_alignment;
   }
-  const unsigned doubling = (index - linear_classes) >> classes_per_doubling_log2;
-  const std::size_t step = (index - linear_classes) & 7U;
-  return (step + 9) << (linear_log2 - classes_per_doubling_log2 + doubling);
+  const unsigned doubling = (index - linear_classes) / classes_per_doubling;
+  const std::size_t step = (index - linear_classes) % classes_per_doubling;
+  return (classes_per_doubling + step + 1) << (linear_log2 - classes_per_doubling_log2 + doubling);
 }
 
 /// How many classes there are.

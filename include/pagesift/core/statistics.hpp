@@ -28,7 +28,7 @@ struct pool_stats {
   std::size_t idle = 0;    ///< held minus in use
   std::size_t peak_held = 0;
   std::size_t peak_in_use = 0;
-  std::size_t largest_idle_block = 0;  ///< longest idle piece, whichever stream it belongs to
+  std::size_t largest_idle_block = 0;  ///< bytes of the longest idle piece, of any stream
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t backend_allocations = 0;  ///< successful calls that took memory from the backend
@@ -37,7 +37,7 @@ struct pool_stats {
   std::uint64_t stream_waits = 0;    ///< times one stream was made to wait for another
   std::uint64_t fences = 0;          ///< times the whole context was waited for
   std::uint64_t rejected_frees = 0;  ///< frees of a pointer the pool did not hand out
-  std::size_t streams = 0;           ///< streams the pool has idle memory or events of
+  std::size_t streams = 0;           ///< streams the pool remembers: calls named them
   std::size_t live_events = 0;       ///< backend events in existence
   std::vector<class_stats> classes;
 
@@ -49,7 +49,7 @@ struct pool_stats {
 
 namespace statistics_format {
 
-/// Appends `name` and `value` the way one output format writes them.
+/// Calls `append(name, value)` for each counter, in the order of the members.
 template <typename Append>
 void for_each_counter(const pool_stats& s, Append&& append) {
   append("held", s.held);

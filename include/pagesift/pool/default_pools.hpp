@@ -5,7 +5,6 @@
 #include <pagesift/pool/options.hpp>
 
 #include <atomic>
-#include <cstddef>
 #include <mutex>
 #include <string>
 

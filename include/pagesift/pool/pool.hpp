@@ -55,6 +55,7 @@ class basic_pool {
   [[nodiscard]] static basic_pool& default_pool() {
     return default_pools<basic_pool>::of(Backend::current_device());
   }
+  /// The same of `device`. \throws invalid_argument where there is no such device, and as above
   [[nodiscard]] static basic_pool& default_pool(int device) {
     return default_pools<basic_pool>::of(device);
   }
@@ -62,8 +63,8 @@ class basic_pool {
   /// At least `bytes` bytes for work submitted to `stream` from now on; never null, for 0 bytes
   /// too. Aligned to 256 bytes, or to `alignment`, a power of two up to 2 MiB.
   /// \throws out_of_memory, size_overflow, invalid_alignment, capture_error if `stream` is
-  /// capturing, backend_error, std::bad_alloc if the host is short of memory. The pool is
-  /// unchanged.
+  /// capturing, backend_error, std::bad_alloc if the host is short of memory. Blocks in use are
+  /// then as before; idle memory may have been given back to the backend.
   [[nodiscard]] void* allocate(std::size_t bytes, stream_type stream) {
     return allocate(bytes, default_alignment, stream);
   }
@@ -95,7 +96,8 @@ class basic_pool {
   void end_batch();
 
   /// Says that `stream` will be destroyed: records an event on it, so that other streams can take
-  /// the memory freed on it. Does nothing on a capturing stream. \throws backend_error
+  /// the memory freed on it. Does nothing on a capturing stream.
+  /// \throws backend_error, std::bad_alloc if the host is short of memory
   void retire(stream_type stream);
 
   /// \throws std::bad_alloc

@@ -1,6 +1,7 @@
 // The way of a request that the stream's own cache could not serve.
 #pragma once
 
+#include <pagesift/core/error.hpp>
 #include <pagesift/pool/ordering.hpp>
 #include <pagesift/pool/ranges.hpp>
 
@@ -125,7 +126,7 @@ bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t
   return releasing || state.frees != frees_before;
 }
 
-/// Asks the user for memory. Called without the lock.
+/// Asks the user for memory, without the lock. Returns whether there may be some now.
 template <typename Backend>
 bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
   return state.options.on_shortage &&

@@ -1,7 +1,6 @@
 // What a pool consists of, and the rule for calling out of it.
 #pragma once
 
-#include <pagesift/core/error.hpp>
 #include <pagesift/front/idle_memory.hpp>
 #include <pagesift/pool/counters.hpp>
 #include <pagesift/pool/known_captures.hpp>
@@ -68,13 +67,5 @@ class pinned {
  private:
   stream_record<Backend>& record_;
 };
-
-/// \throws backend_error unless `result` is ok
-template <typename Backend>
-void require_ok(const Backend& backend, const status& result) {
-  if (!result.ok()) {
-    throw backend_error{result.code, result.call, backend.describe(result.code)};
-  }
-}
 
 }  // namespace pagesift
