@@ -196,6 +196,37 @@ TEST_CASE("what is not yet cut of a slab waits for the stream that used its page
   w.free(p, 4096, a);
 }
 
+TEST_CASE("a slab whose pages a forgotten stream used last is not handed to others early") {
+  world w;
+  const simulated_stream a = w.device.create_stream();
+  void* const p = w.allocate(2 * mebibyte, a);
+  const auto gate = w.device.gate(a);
+  w.free(p, 2 * mebibyte, a);
+  void* const kept = w.allocate(4096, a);  // cut from the same page, most of which is left
+  for (int i = 0; i < 200; ++i) {          // so many streams that finished ones are forgotten
+    w.turn(256, w.device.create_stream());
+    w.device.run_all();
+  }
+  w.turn(4096, w.device.create_stream());
+  w.device.open(gate);
+  w.free(kept, 4096, a);
+}
+
+TEST_CASE("trim waits for the rest of a slab whose pages were used before it was cut") {
+  world w;
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(2 * mebibyte, a);
+  void* const p = w.allocate(4096, a);
+  w.device.use(a, p, 4096);
+  w.device.order(a, b);
+  w.free(p, 4096, b);
+  w.pool->retire(b);
+  w.device.run_all();
+  w.pool->trim();
+  CHECK(w.device.acquired_bytes() == 0);
+}
+
 TEST_CASE("a free records an event where enough bytes of its stream are not covered by one") {
   pool_options options;
   options.seal_bytes = 8 * mebibyte;
@@ -215,6 +246,7 @@ TEST_CASE("a record that failed is made up for by the next free, and costs no ev
   const simulated_stream a = w.device.create_stream();
   const simulated_stream b = w.device.create_stream();
   w.turn(256, b);
+  w.turn(256, a);
   void* p = nullptr;
   for (int i = 0; i < 100; ++i) {
     w.device.fail({simulated_call::record, 1, false, pagesift::outcome::failed, 700});

@@ -64,6 +64,33 @@ TEST_CASE("on a full device a block is not free for others before its event is r
   }
 }
 
+TEST_CASE(
+    "an event that another thread saw complete meanwhile is not waited for or given up twice") {
+  world w{{}, with_budget(128 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  const simulated_stream c = w.device.create_stream();
+  w.turn(5000, c);
+  w.turn(100 * mebibyte, a);
+  void* kept = nullptr;
+  void* reused = nullptr;
+  {
+    const during_first_call other{w, simulated_call::acquire, [&] {
+                                    w.device.run_all();
+                                    kept = w.allocate(500, c);  // looks after all events
+                                  }};
+    reused = w.allocate(100 * mebibyte, b);
+  }
+  CHECK(w.pool->stats().stream_waits == 0);
+
+  // Two streams free a block each, and another takes the first: their seals must be two events.
+  const auto gate = w.device.gate(b);
+  w.free(reused, 100 * mebibyte, b);
+  w.free(kept, 500, c);
+  w.turn(100 * mebibyte, a);  // the judge sees a wait for the wrong event
+  w.device.open(gate);
+}
+
 TEST_CASE("other threads use the pool while one is inside a backend call that may block") {
   world w{{}, with_budget(64 * mebibyte)};
   const simulated_stream a = w.device.create_stream();

@@ -17,10 +17,6 @@ struct maximum {
   PAGESIFT_TEST_FUNCTOR int operator()(int a, int b) const { return a < b ? b : a; }
 };
 
-struct remainder {
-  PAGESIFT_TEST_FUNCTOR int operator()(int x) const { return x % 10; }
-};
-
 TEST_CASE("reduce adds up") {
   with_each_policy([](const auto& policy, const place& at) {
     for (const std::size_t n : sizes) {

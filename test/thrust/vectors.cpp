@@ -181,7 +181,7 @@ TEST_CASE("a count of elements whose bytes wrap is refused and changes nothing")
 
 TEST_CASE("a shortage in a vector leaves the vector as it was") {
   pagesift::pool_options options;
-  options.limit_bytes = 2 * pagesift::mebibyte;
+  options.limit_bytes = 8 * pagesift::mebibyte;
   pagesift::device_pool pool{options};
   vector v(1000, 4, allocator{pool});
   CHECK_THROWS_AS(v.resize(10'000'000), pagesift::out_of_memory);

@@ -31,7 +31,10 @@ class stream_timeline {
 
   [[nodiscard]] epoch current() const noexcept { return current_; }
   [[nodiscard]] epoch complete() const noexcept { return complete_; }
-  [[nodiscard]] bool is_sealed(epoch freed) const noexcept { return freed <= sealed_; }
+  /// Whether an event covers frees of that epoch and has not been seen complete.
+  [[nodiscard]] bool is_pending(epoch freed) const noexcept {
+    return freed <= sealed_ && freed > complete_;
+  }
   [[nodiscard]] bool is_complete(epoch freed) const noexcept { return freed <= complete_; }
   [[nodiscard]] bool has_pending() const noexcept { return pending_count_ != 0; }
 
@@ -74,7 +77,7 @@ class stream_timeline {
   }
 
   /// The seal to wait for so that frees of epoch `freed` are complete.
-  /// Precondition: `is_sealed(freed) && !is_complete(freed)`.
+  /// Precondition: `is_pending(freed)`.
   [[nodiscard]] seal seal_of(epoch freed) const noexcept {
     return *std::find_if(pending_.begin(), pending_.begin() + pending_count_,
                          [freed](const seal& s) { return s.covered >= freed; });

@@ -135,7 +135,7 @@ class idle_memory {
     std::optional<pending_block> found;
     streams.for_each([&](record& other) {
       block* b = found ? nullptr : other.cache.of(r.waiting).oldest();
-      if (b != nullptr && other.timeline.is_sealed(b->use.freed)) {
+      if (b != nullptr && other.timeline.is_pending(b->use.freed)) {
         found = pending_block{&other, &take(other, *b), other.timeline.seal_of(b->use.freed)};
       }
     });
@@ -172,15 +172,24 @@ class idle_memory {
     return oldest;
   }
 
-  /// Whether idle memory of the stream waits for a use that the host has not seen complete.
+  /// Whether idle memory of the stream waits for a use that the host has not seen complete: a
+  /// block, a free run, or what is not yet cut of a slab.
   [[nodiscard]] bool has_incomplete(const record& r) const noexcept {
-    return streams.has_incomplete(r) || heap.owns_free_run(r.id);
+    return streams.has_incomplete(r) || heap.owns_free_run(r.id) || has_incomplete_slab(r);
   }
   /// Whether any idle memory does.
   [[nodiscard]] bool has_incomplete() noexcept {
     bool found = false;
     streams.for_each_incomplete([&](record& r) { found = found || has_incomplete(r); });
     return found;
+  }
+
+  /// Forgets the streams of which all is complete.
+  void sweep() noexcept {
+    streams.sweep([this](const record& r) {
+      heap.promote(r.id, r.timeline.complete());
+      return !has_incomplete(r);
+    });
   }
 
   /// Whether a block waits in a cache whose class satisfies `wanted`.
@@ -248,6 +257,15 @@ class idle_memory {
       slabs.erase(usable);
     }
     return &b;
+  }
+
+  [[nodiscard]] bool has_incomplete_slab(const record& r) const noexcept {
+    const auto waits = [&r](const page_run* run) {
+      return run->use.stream == r.id && !r.timeline.is_complete(run->use.freed);
+    };
+    return std::any_of(uncut_.begin(), uncut_.end(), [&waits](const auto& slabs) {
+      return std::any_of(slabs.begin(), slabs.end(), waits);
+    });
   }
 
   /// Gives back each run without a block in use, all of whose blocks satisfy `wanted`, and whose

@@ -1,7 +1,7 @@
 // What the pool knows of each stream: its timeline and its cache.
 #pragma once
 
-#include <pagesift/back/page_heap.hpp>
+#include <pagesift/back/block.hpp>
 #include <pagesift/exchange/stream_timeline.hpp>
 #include <pagesift/front/stream_cache.hpp>
 
@@ -111,17 +111,14 @@ class stream_table {
   /// Whether it is time to look for finished streams.
   [[nodiscard]] bool crowded() const noexcept { return records_.size() >= sweep_at_; }
 
-  /// Forgets the streams of which all is complete; their blocks become quiet.
-  void sweep(page_heap& heap) noexcept {
+  /// Forgets the streams of which `finished(record)` says that all is complete; their blocks become
+  /// quiet.
+  template <typename Finished>
+  void sweep(Finished&& finished) noexcept {
     several_seen_ = several_seen();
     for (auto i = records_.begin(); i != records_.end();) {
       record& r = i->second;
-      if (r.pins != 0 || r.timeline.has_pending() || has_incomplete(r)) {
-        ++i;
-        continue;
-      }
-      heap.promote(r.id, r.timeline.complete());
-      if (heap.owns_free_run(r.id)) {
+      if (r.pins != 0 || r.timeline.has_pending() || !finished(r)) {
         ++i;
         continue;
       }

@@ -258,7 +258,7 @@ template <typename Backend>
 stream_record<Backend>& basic_pool<Backend>::record_of(stream_id id) {
   if (state_.memory.streams.crowded()) {
     (void)state_.memory.poll();
-    state_.memory.streams.sweep(state_.memory.heap);
+    state_.memory.sweep();
   }
   return state_.memory.streams.of(id);
 }

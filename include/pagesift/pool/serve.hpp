@@ -183,6 +183,9 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (block* b = block_of_new_range(state, e, e.wanted.plenty, grown)) {
     return *b;
   }
+  if (block* b = memory.complete_block(e.wanted.waiting)) {  // growing gave up the lock
+    return *b;
+  }
   if (block* b = take_behind_wait(lock, state, e)) {
     return *b;
   }
