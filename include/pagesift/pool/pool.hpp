@@ -296,7 +296,7 @@ template <typename Backend>
 void basic_pool<Backend>::take_back(record& owner, block& b) noexcept {
   state_.counters.taken_back(b.requested, b.run->block_bytes);
   state_.memory.put(owner, b);
-  ++state_.frees;
+  ++state_.arrivals;
 }
 
 template <typename Backend>
@@ -336,6 +336,7 @@ void basic_pool<Backend>::retire(stream_type stream) {
     state_.captures.note(stream);
     return;
   }
+  state_.captures.forget(stream);
   record& owner = record_of(seen.id);
   if (state_.memory.has_incomplete(owner)) {
     require_ok(state_.backend, seal(lock, state_, owner, stream));

@@ -44,6 +44,17 @@ std::size_t room(const pool_state<Backend>& state) noexcept {
   return state.options.limit_bytes > taken ? state.options.limit_bytes - taken : 0;
 }
 
+/// Makes a backend call that takes memory or gives it back, without the lock. Threads in a shortage
+/// wait for such calls before they give up: what is on its way may be what they need.
+template <typename Backend, typename Call>
+auto move_range(pool_lock& lock, pool_state<Backend>& state, Call&& call) {
+  ++state.ranges_in_motion;
+  const auto result = unlocked(lock, std::forward<Call>(call));
+  --state.ranges_in_motion;
+  state.range_settled.notify_all();
+  return result;
+}
+
 /// Adds a range of `pages` pages to the heap. Shortage is the backend's or the limit's.
 /// \throws std::bad_alloc
 template <typename Backend>
@@ -56,7 +67,7 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   const std::size_t reserved = std::min(allowed, (pages + 1) * page_bytes);
   state.growing_bytes += reserved;
   const acquisition a =
-      unlocked(lock, [&] { return acquire_pages(state.backend, pages, reserved); });
+      move_range(lock, state, [&] { return acquire_pages(state.backend, pages, reserved); });
   state.growing_bytes -= reserved;
   if (a.memory == nullptr) {
     state.memory.heap.discard(std::move(prepared));
@@ -64,6 +75,7 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   }
   state.memory.heap.add(std::move(prepared), a.memory, a.bytes);
   state.counters.acquired(a.bytes);
+  ++state.arrivals;
   return a.result;
 }
 
@@ -99,16 +111,15 @@ status release_oldest(pool_lock& lock, pool_state<Backend>& state, bool& release
   auto removed = state.memory.heap.remove(*oldest);
   void* memory = removed.range->acquired;
   const std::size_t bytes = removed.range->acquired_bytes;
-  ++state.releases_in_progress;
-  const status result = unlocked(lock, [&] { return state.backend.release(memory, bytes); });
-  --state.releases_in_progress;
-  state.release_done.notify_all();
+  const status result =
+      move_range(lock, state, [&] { return state.backend.release(memory, bytes); });
   if (!result.ok()) {
     released = false;
     state.memory.heap.add(std::move(removed), memory, bytes);
     return result;
   }
   state.counters.released(bytes);
+  ++state.arrivals;
   state.memory.heap.discard(std::move(removed));
   return result;
 }

@@ -118,12 +118,13 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   return nullptr;
 }
 
-/// Whether other threads gave memory back since `frees_before`, or are about to; waits for those.
+/// Whether memory has come back or come in since `arrivals_before`, or was on its way; waits for
+/// what is.
 template <typename Backend>
-bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t frees_before) {
-  const bool releasing = state.releases_in_progress != 0;
-  state.release_done.wait(lock, [&] { return state.releases_in_progress == 0; });
-  return releasing || state.frees != frees_before;
+bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t arrivals_before) {
+  const bool moving = state.ranges_in_motion != 0;
+  state.range_settled.wait(lock, [&] { return state.ranges_in_motion == 0; });
+  return moving || state.arrivals != arrivals_before;
 }
 
 /// Asks the user for memory, without the lock. Returns whether there may be some now.
@@ -139,11 +140,11 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   constexpr int max_rounds = 64;  // a bound on patience with threads that keep taking what is freed
   int user_calls = 0;
   for (int round = 0; round < max_rounds; ++round) {
-    const std::uint64_t frees_before = state.frees;
+    const std::uint64_t arrivals_before = state.arrivals;
     if (block* b = search_everything(lock, state, e)) {
       return *b;
     }
-    if (others_made_room(lock, state, frees_before)) {
+    if (others_made_room(lock, state, arrivals_before)) {
       continue;
     }
     if (user_calls++ == max_shortage_calls || !ask_user(lock, state, e.wanted.bytes)) {

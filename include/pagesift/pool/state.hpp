@@ -34,10 +34,10 @@ struct pool_state {
   known_captures<stream_type> captures;
   std::array<std::uint64_t, class_count> last_batch{};  ///< per waiting class: when last asked for
   std::uint64_t asks = 0;         ///< misses that wished another stream had sealed its frees
-  std::uint64_t frees = 0;        ///< blocks taken back so far
+  std::uint64_t arrivals = 0;     ///< blocks taken back and ranges taken or released so far
   std::size_t growing_bytes = 0;  ///< asked of the backend, not there yet
-  int releases_in_progress = 0;
-  std::condition_variable release_done;
+  int ranges_in_motion = 0;       ///< backend calls in progress that take memory or give it back
+  std::condition_variable range_settled;
 };
 
 /// Runs `f` without the lock. Every backend call that may block and every call of user code goes
