@@ -14,7 +14,7 @@ namespace {
 /// The test hangs where the pool makes that call under its lock.
 class during_first_call {
  public:
-  during_first_call(world& w, simulated_call which, std::function<void()> act) : w_{w} {
+  during_first_call(world& w, simulated_call which, const std::function<void()>& act) : w_{w} {
     w_.device.before_calls([this, which, act](simulated_call call) {
       if (call == which && !happened_.exchange(true)) {
         std::thread{act}.join();
