@@ -131,6 +131,18 @@ TEST_CASE("the end of a batch keeps free pages that were in use during it") {
   CHECK(w.pool->stats().held == 0);
 }
 
+TEST_CASE("the end of a batch gives back free pages whose stream no request named any more") {
+  world w;
+  const simulated_stream s = w.device.create_stream();
+  w.turn(40 * mebibyte, s);
+  void* const p = w.allocate(400 * mebibyte, s);  // makes pages of the block of before
+  w.pool->end_batch();
+  CHECK(w.pool->stats().idle == 40 * mebibyte);
+  w.pool->end_batch();
+  CHECK(w.pool->stats().idle == 0);
+  w.free(p, 400 * mebibyte, s);
+}
+
 TEST_CASE("the end of a batch makes no call while every class is in use again") {
   world w;
   const simulated_stream s = w.device.create_stream();

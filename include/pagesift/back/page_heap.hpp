@@ -218,6 +218,14 @@ class page_heap {
     return longest;
   }
 
+  /// Whether a free run that belongs to a stream lies in a range last taken from before batch
+  /// `before`.
+  [[nodiscard]] bool has_owned_run(std::uint64_t before) const noexcept {
+    return std::any_of(free_.begin(), free_.end(), [before](const page_run* run) {
+      return !run->use.quiet() && run->range->last_batch < before;
+    });
+  }
+
   /// Starts a new batch: what is taken from now on counts for it.
   void next_batch() noexcept { ++batch_; }
   [[nodiscard]] std::uint64_t batch() const noexcept { return batch_; }

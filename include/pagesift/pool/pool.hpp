@@ -318,7 +318,7 @@ void basic_pool<Backend>::end_batch() {
   const std::uint64_t batch = state_.memory.heap.batch();
   state_.memory.heap.next_batch();
   const auto untouched = [&](class_index waiting) { return state_.last_batch[waiting] < batch; };
-  if (state_.memory.has_idle(untouched)) {
+  if (state_.memory.has_idle(untouched) || state_.memory.heap.has_owned_run(batch)) {
     complete_idle_memory(lock, state_);
     state_.memory.merge_classes(untouched);
   }
