@@ -91,9 +91,11 @@ TEST_CASE("options out of range are refused") {
 TEST_CASE("initial bytes that cannot be had are out of memory, and nothing is kept") {
   pagesift::simulated_device device{with_budget(8 * mebibyte)};
   pool_options options;
-  options.initial_bytes = 10 * mebibyte;
-  CHECK_THROWS_AS(simulated_pool(pagesift::simulated_backend{device}, options),
-                  pagesift::out_of_memory);
+  for (const std::size_t bytes : {10 * mebibyte, std::size_t{1} << 62}) {
+    options.initial_bytes = bytes;
+    CHECK_THROWS_AS(simulated_pool(pagesift::simulated_backend{device}, options),
+                    pagesift::out_of_memory);
+  }
   CHECK(device.acquired_bytes() == 0);
 }
 

@@ -156,7 +156,9 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   state_.total_bytes = state_.backend.memory().total_bytes;
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.mutex};
-    const status result = add_range(lock, state_, divide_round_up(o.initial_bytes, page_bytes));
+    const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
+    const status result = pages > state_.total_bytes / page_bytes ? status{outcome::shortage}
+                                                                  : add_range(lock, state_, pages);
     if (result.shortage()) {
       throw_out_of_memory(lock, state_, o.initial_bytes);
     }
