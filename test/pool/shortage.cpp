@@ -334,6 +334,18 @@ TEST_CASE("a failure that is no shortage is reported as itself, and nothing is f
   CHECK(w.device.calls(simulated_call::fence) == 0);
 }
 
+TEST_CASE("a device too full for an event still serves what a fence makes free") {
+  world w{{}, with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  void* const p = w.allocate(256, b);
+  w.turn(40 * mebibyte, a);
+  w.turn(10 * mebibyte, b);
+  w.device.fail({simulated_call::create_event, 1, true, pagesift::outcome::shortage, 2});
+  w.turn(50 * mebibyte, b);
+  w.free(p, 256, b);
+}
+
 TEST_CASE("a query that fails is no completion: the block stays where it is") {
   world w;
   w.show_two_streams();

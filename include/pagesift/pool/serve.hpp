@@ -103,7 +103,10 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
     return b;
   }
   if (e.stream && state.memory.has_incomplete(e.taker)) {
-    require_ok(state.backend, seal(lock, state, e.taker, *e.stream));
+    const status sealed = seal(lock, state, e.taker, *e.stream);
+    if (!sealed.shortage()) {  // no memory for an event: a fence needs none
+      require_ok(state.backend, sealed);
+    }
   }
   while (stream_record<Backend>* r = state.memory.oldest_pending()) {
     require_ok(state.backend, await(lock, state, *r, r->timeline.oldest_pending()));
