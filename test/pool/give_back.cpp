@@ -96,6 +96,20 @@ TEST_CASE("a release that fails loses nothing, and the next trim tries again") {
   CHECK(w.device.acquired_bytes() == 0);
 }
 
+TEST_CASE("a range that a pool cannot release at its end keeps it from releasing no other") {
+  pagesift::simulated_device device;
+  {
+    simulated_pool pool{pagesift::simulated_backend{device}};
+    const simulated_stream s = device.create_stream();
+    void* const p = pool.allocate(40 * mebibyte, s);
+    void* const q = pool.allocate(100 * mebibyte, s);
+    pool.deallocate(p, 40 * mebibyte, s);
+    pool.deallocate(q, 100 * mebibyte, s);
+    device.fail({simulated_call::release, 1, false, pagesift::outcome::failed, 700});
+  }
+  CHECK(device.acquired_bytes() == 40 * mebibyte);
+}
+
 TEST_CASE("the end of a batch gives back the classes that no request touched in it") {
   world w;
   const simulated_stream s = w.device.create_stream();

@@ -218,6 +218,9 @@ class page_heap {
     return longest;
   }
 
+  /// How many ranges there are.
+  [[nodiscard]] std::size_t range_count() const noexcept { return ranges_.size(); }
+
   /// Whether a free run that belongs to a stream lies in a range last taken from before batch
   /// `before`.
   [[nodiscard]] bool has_owned_run(std::uint64_t before) const noexcept {
