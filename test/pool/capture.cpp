@@ -1,6 +1,8 @@
 // Streams that are capturing a graph: requests are refused, and no capture is broken.
 #include "world.hpp"
 
+#include <thread>
+
 namespace {
 
 /// A backend that makes its calls inside sections of relaxed capture mode.
@@ -103,4 +105,17 @@ TEST_CASE("a free that names no stream does not wait while a capture is known") 
   w.pool->deallocate_sync(p, mebibyte);
   CHECK(w.device.calls(simulated_call::fence) == 0);
   CHECK(w.device.end_capture(s));
+}
+
+TEST_CASE(
+    "a capture on one thread's default stream is spared though another thread's captures not") {
+  world w{{}, relaxed()};
+  const simulated_stream mine = pagesift::simulated_per_thread_stream;
+  const simulated_stream s = w.device.create_stream();
+  w.turn(40 * mebibyte, s);
+  w.device.begin_capture(mine);
+  CHECK_THROWS_AS((void)w.pool->allocate(256, mine), pagesift::capture_error);
+  std::thread{[&] { w.turn(256, mine); }}.join();
+  w.pool->trim();
+  CHECK(w.device.end_capture(mine));
 }

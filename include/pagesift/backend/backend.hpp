@@ -22,9 +22,10 @@ using stream_id = std::uint64_t;
 
 /// What a backend knows about a stream handle.
 struct stream_state {
-  status result;           ///< anything but ok: the other members mean nothing
-  stream_id id = 0;        ///< valid only where `capturing` is false
-  bool capturing = false;  ///< the stream is recording a graph; its id must not be asked for
+  status result;            ///< anything but ok: the other members mean nothing
+  stream_id id = 0;         ///< valid only where `capturing` is false
+  bool capturing = false;   ///< the stream is recording a graph; its id must not be asked for
+  bool per_thread = false;  ///< the handle names another stream in each thread
 };
 
 /// How much memory a backend has, in bytes.

@@ -73,20 +73,25 @@ class cuda_backend {
   [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
-      return {status{}, legacy_stream_id, false};
+      return {status{}, legacy_stream_id, false, false};
     }
     // A created stream knows its context, so that the guard's 10 ns are spent only where the thread
     // has no context at all. What the per-thread handle means depends on the current context.
-    if (handle != CU_STREAM_PER_THREAD) {
+    const bool per_thread = handle == CU_STREAM_PER_THREAD;
+    if (!per_thread) {
       const stream_state state = identify(handle);
       if (state.result.code != CUDA_ERROR_INVALID_CONTEXT) {
         return state;
       }
     }
     const cuda_context_guard context{*driver_, context_};
-    return context.result() == CUDA_SUCCESS
-               ? identify(handle)
-               : stream_state{cuda_status(context.result(), "cuCtxPushCurrent"), 0, false};
+    stream_state state;
+    state.result = cuda_status(context.result(), "cuCtxPushCurrent");
+    if (state.result.ok()) {
+      state = identify(handle);
+      state.per_thread = per_thread;
+    }
+    return state;
   }
 
   /// An event that keeps no time. It starts complete.
@@ -203,14 +208,17 @@ class cuda_backend {
 
   /// The id is asked for only where the stream does not capture: it would end the capture.
   stream_state identify(CUstream stream) const noexcept {
+    stream_state state;
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = driver_->stream_is_capturing(stream, &capture);
-    if (result != CUDA_SUCCESS || capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-      return {cuda_status(result, "cuStreamIsCapturing"), 0, result == CUDA_SUCCESS};
+    state.result =
+        cuda_status(driver_->stream_is_capturing(stream, &capture), "cuStreamIsCapturing");
+    state.capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (state.result.ok() && !state.capturing) {
+      unsigned long long id = 0;
+      state.result = cuda_status(driver_->stream_get_id(stream, &id), "cuStreamGetId");
+      state.id = id;
     }
-    unsigned long long id = 0;
-    result = driver_->stream_get_id(stream, &id);
-    return {cuda_status(result, "cuStreamGetId"), id, false};
+    return state;
   }
 
   status query_memory(memory_info& info) const noexcept {

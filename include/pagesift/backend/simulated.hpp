@@ -88,6 +88,7 @@ class simulated_backend {
 
   [[nodiscard]] stream_state inspect(stream_type s) const noexcept {
     stream_state state;
+    state.per_thread = s == simulated_per_thread_stream;
     state.result = call(simulated_call::inspect, [&](simulated_device& device, lock&) {
       simulation::stream* const stream = device.checked("inspect", s);
       if (stream == nullptr) {

@@ -1,34 +1,45 @@
 // Streams that were last seen capturing a graph.
 #pragma once
 
+#include <pagesift/backend/backend.hpp>
+
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 namespace pagesift {
 
-/// Handles of streams that were capturing when a call named them, until a call sees them not
-/// capturing. A fence would end those captures. The handles are compared, never passed to a
-/// backend. Not thread-safe: the pool's lock guards it.
+/// Streams that were capturing when a call named them, until a call sees them not capturing. A
+/// fence would end those captures. Handles are compared, never passed to a backend; one that names
+/// another stream in each thread counts together with its thread. Not thread-safe: the pool's lock
+/// guards it.
 template <typename Stream>
 class known_captures {
  public:
   [[nodiscard]] bool none() const noexcept { return streams_.empty(); }
 
-  /// \throws std::bad_alloc
-  void note(Stream stream) {
-    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) {
-      streams_.push_back(stream);
-    }
-  }
-
-  void forget(Stream stream) noexcept {
-    if (!streams_.empty()) {
-      streams_.erase(std::remove(streams_.begin(), streams_.end(), stream), streams_.end());
+  /// Keeps in mind what the calling thread has just seen of `stream`. \throws std::bad_alloc
+  void see(Stream stream, const stream_state& seen) {
+    const key named{stream, seen.per_thread ? std::this_thread::get_id() : std::thread::id{}};
+    const auto known = std::find(streams_.begin(), streams_.end(), named);
+    if (seen.capturing && known == streams_.end()) {
+      streams_.push_back(named);
+    } else if (!seen.capturing && known != streams_.end()) {
+      streams_.erase(known);
     }
   }
 
  private:
-  std::vector<Stream> streams_;
+  struct key {
+    Stream stream;
+    std::thread::id thread;
+
+    friend bool operator==(const key& a, const key& b) {
+      return a.stream == b.stream && a.thread == b.thread;
+    }
+  };
+
+  std::vector<key> streams_;
 };
 
 }  // namespace pagesift

@@ -187,11 +187,10 @@ void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, st
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   pool_lock lock{state_.mutex};
+  state_.captures.see(stream, seen);
   if (seen.capturing) {
-    state_.captures.note(stream);
     throw capture_error{bytes};
   }
-  state_.captures.forget(stream);
   return serve_locked(lock, record_of(seen.id), wanted, stream);
 }
 
@@ -273,12 +272,9 @@ template <typename Backend>
 stream_record<Backend>& basic_pool<Backend>::record_for_free(stream_type stream,
                                                              const stream_state& seen) noexcept {
   try {
-    if (seen.result.ok() && !seen.capturing) {
-      state_.captures.forget(stream);
-      return record_of(seen.id);
-    }
-    if (seen.capturing) {
-      state_.captures.note(stream);
+    if (seen.result.ok()) {
+      state_.captures.see(stream, seen);
+      return seen.capturing ? state_.memory.streams.unordered() : record_of(seen.id);
     }
   } catch (const std::bad_alloc&) {
   }
@@ -336,11 +332,10 @@ void basic_pool<Backend>::retire(stream_type stream) {
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   pool_lock lock{state_.mutex};
+  state_.captures.see(stream, seen);
   if (seen.capturing) {
-    state_.captures.note(stream);
     return;
   }
-  state_.captures.forget(stream);
   record& owner = record_of(seen.id);
   if (state_.memory.has_incomplete(owner)) {
     require_ok(state_.backend, seal(lock, state_, owner, stream));
