@@ -42,6 +42,10 @@ set_up() {
       useful+=(libtbb-dev nlohmann-json3-dev)
       ;;
     docs) needed=(doxygen python3 python3-venv) ;;
+    everything)
+      useful+=(doctest-dev libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev
+        git clang-format-14 clang-tidy-14 doxygen python3-venv)
+      ;;
   esac
 
   local missing
