@@ -80,11 +80,11 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
 }
 
 /// Pages of the next range while a pool holds `held_pages`: as many again up to 32 MiB, then a
-/// quarter of what is held, at most 2 GiB. A pool then reaches any size in few calls, and blocks of
+/// quarter of what is held, at most 8 GiB. A pool then reaches any size in few calls, and blocks of
 /// changing sizes find room in few long ranges (docs/decisions/0007-ranges-grow-with-the-pool.md).
 [[nodiscard]] constexpr std::size_t next_range_pages(std::size_t held_pages) noexcept {
   constexpr std::size_t doubling = 32 * mebibyte / page_bytes;
-  constexpr std::size_t most = 2 * gibibyte / page_bytes;
+  constexpr std::size_t most = 8 * gibibyte / page_bytes;
   const std::size_t doubled = std::max<std::size_t>(std::min(held_pages, doubling), 1);
   return std::min(std::max(doubled, held_pages / 4), most);
 }
