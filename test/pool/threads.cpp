@@ -39,7 +39,7 @@ class during_first_call {
 /// That they wait cannot be seen; that they did not, in what they came to.
 class beside_first_call {
  public:
-  beside_first_call(world& w, simulated_call which, std::function<void()> act) : w_{w} {
+  beside_first_call(world& w, simulated_call which, const std::function<void()>& act) : w_{w} {
     w_.device.before_calls([this, which, act](simulated_call call) {
       if (call == which && !begun_.exchange(true)) {
         other_ = std::thread{act};
