@@ -253,7 +253,7 @@ def cell(results, key, baseline, with_spread):
         notes.append(f"±{100 * result.spread:.0f}%")
     times = ratio(results, key, baseline)
     if times is not None and key.allocator != baseline:
-        notes.append(f"×{times:.2f}")
+        notes.append(f"×{times:.2f}" if times >= 0.1 else f"×{times:.2g}")
     return time_text(result.median) + (f" ({', '.join(notes)})" if notes else "")
 
 

@@ -11,17 +11,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = [re.compile(pattern) for pattern in (
-    r"(?<![\w.}])/(?:work|root|home|farm|mnt|Users)/",
-    r"\.\./shared\b",
+    r"(?<![\w.}])/(?:work|root|home|mnt|srv|Users)/",
     r"\b(?:deb|archive|security|snapshot)\.(?:debian|ubuntu)\.(?:org|com)\b",
     r"\b(?:pypi|pythonhosted|npmjs|crates)\.(?:org|io|com)\b",
 )]
 
 
-def faults_in(text):
+UPWARD = re.compile(r"(?<![\w./])(?:\.\./)+(?=\w)")
+
+
+def leaves_project(line, depth):
+    """Whether a relative path in `line` of a file `depth` folders down ends outside the project."""
+    return any(path.group().count("..") > depth for path in UPWARD.finditer(line))
+
+
+def faults_in(text, depth=0):
     """The numbers and lines of `text` that name something outside."""
     return [(number, line) for number, line in enumerate(text.splitlines(), start=1)
-            if any(pattern.search(line) for pattern in OUTSIDE)]
+            if leaves_project(line, depth) or any(pattern.search(line) for pattern in OUTSIDE)]
 
 
 def tracked_files():
@@ -37,7 +44,7 @@ def main():
             text = path.read_text(encoding="utf-8")
         except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
             continue  # not text, or removed and not yet committed
-        for number, line in faults_in(text):
+        for number, line in faults_in(text, len(path.relative_to(ROOT).parents) - 1):
             faulty = True
             print(f"{path.relative_to(ROOT)}:{number}: names something outside: {line.strip()}")
     return 1 if faulty else 0
