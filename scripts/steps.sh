@@ -34,7 +34,7 @@ step() {
 watch_log() {
   local log=$1 owner=$$ pause=60
   [ ! -t 2 ] || pause=1
-  while sleep "${pause}" && kill -0 "${owner}" 2>/dev/null; do
+  while sleep "${pause}" >/dev/null 2>&1 && kill -0 "${owner}" 2>/dev/null; do
     local line
     line=$(tail -n 1 "${log}" | cut -c "1-$((${COLUMNS:-100} - 2))")
     if [ -t 2 ]; then
