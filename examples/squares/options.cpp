@@ -37,7 +37,8 @@ void add_options(CLI::App& app, options& chosen, std::string& allocator) {
   app.add_option("--allocator", allocator, "pool, default, or both")
       ->check(CLI::IsMember{{"pool", "default", "both"}})
       ->capture_default_str();
-  app.add_option("--memory-limit", chosen.memory_limit_bytes, "bytes the pool may hold")
+  app.add_option("--memory-limit", chosen.memory_limit_bytes,
+                 "bytes the pool may hold, at least 2097152")
       ->check(whole_number(2 * pagesift::mebibyte, most_bytes));
   app.add_option("--json", chosen.json_file, "write the results to this file, too");
 }
