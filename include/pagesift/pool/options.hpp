@@ -19,7 +19,7 @@ struct pool_options {
   /// The pool never holds more than this, rounded down to whole pages of 2 MiB. At least one page.
   std::size_t limit_bytes = no_limit;
 
-  /// Taken from the backend at once, rounded up to whole pages.
+  /// Taken from the backend at once, rounded up to whole pages. At most `limit_bytes`.
   std::size_t initial_bytes = 0;
 
   /// Once the pool has seen a second stream, a free that brings the bytes freed on its stream that
