@@ -64,6 +64,12 @@ TEST_CASE("a limit is rounded down to whole pages and never exceeded") {
     }
   }
   CHECK(w.pool->stats().peak_held == 6 * mebibyte);
+  try {
+    (void)w.pool->allocate(7 * mebibyte, s);
+    FAIL("no exception");
+  } catch (const pagesift::out_of_memory& shortage) {
+    CHECK(shortage.report().limit == 6 * mebibyte);  // not 7: the message would contradict itself
+  }
 }
 
 TEST_CASE("a limit holds where the backend's memory is not aligned to pages") {

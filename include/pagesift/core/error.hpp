@@ -83,7 +83,7 @@ struct shortage_report {
   std::size_t held = 0;                ///< taken from the backend by this pool
   std::size_t in_use = 0;              ///< of that, in users' hands
   std::size_t idle = 0;                ///< held minus in use
-  std::size_t limit = 0;               ///< the pool's limit; SIZE_MAX means none
+  std::size_t limit = 0;               ///< the pool's limit in whole pages; SIZE_MAX means none
   std::size_t free_bytes = 0;          ///< what the backend has left, for anybody
   std::size_t total_bytes = 0;         ///< what the backend has in all
   std::size_t largest_idle_block = 0;  ///< longest idle piece the pool holds

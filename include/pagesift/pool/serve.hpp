@@ -19,6 +19,11 @@ struct errand {
   bool grew = false;  ///< memory was taken from the backend for it
 };
 
+/// What the pool may hold: its limit in whole pages, as bytes.
+[[nodiscard]] inline std::size_t limit_in_pages(const pool_options& options) noexcept {
+  return options.limit_bytes == no_limit ? no_limit : options.limit_bytes / page_bytes * page_bytes;
+}
+
 /// \throws out_of_memory, always
 template <typename Backend>
 [[noreturn]] void throw_out_of_memory(pool_lock& lock, pool_state<Backend>& state,
@@ -27,7 +32,7 @@ template <typename Backend>
   throw out_of_memory{
       Backend::memory_name,
       {requested, state.counters.held(), state.counters.in_use(), state.counters.idle(),
-       state.options.limit_bytes, info.free_bytes, info.total_bytes, state.memory.largest()}};
+       limit_in_pages(state.options), info.free_bytes, info.total_bytes, state.memory.largest()}};
 }
 
 /// Cuts the request's block from memory that was just taken from the backend with `result`; null
