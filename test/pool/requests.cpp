@@ -223,3 +223,21 @@ TEST_CASE("a free during unwinding whose backend calls fail lets the first excep
   w.device.clear_faults();
   w.turn(40 * mebibyte, simulated_stream{});
 }
+
+namespace {
+
+/// A pool after the driver has gone.
+struct gone_pool {
+  static gone_pool& default_pool() { throw pagesift::backend_error{4, "cuCtxGetCurrent", "gone"}; }
+  void* allocate_sync(std::size_t) { return nullptr; }
+  void deallocate_sync(void*, std::size_t) noexcept {}
+};
+
+}  // namespace
+
+TEST_CASE("a free through a handle whose default pool has gone does nothing and throws nothing") {
+  const pagesift::pool_handle<gone_pool> handle;
+  char byte = 0;
+  CHECK_THROWS_AS((void)handle.allocate(1), pagesift::backend_error);
+  handle.deallocate(&byte, 1);
+}

@@ -26,7 +26,14 @@ class pool_handle {
   [[nodiscard]] char* allocate(std::size_t bytes) const {
     return static_cast<char*>(pool().allocate_sync(bytes));
   }
-  void deallocate(char* p, std::size_t bytes) const noexcept { pool().deallocate_sync(p, bytes); }
+  /// A default pool that cannot be named any more (asking for the current device fails once the
+  /// driver has gone) cannot take memory back either: then there is nothing to do.
+  void deallocate(char* p, std::size_t bytes) const noexcept {
+    try {
+      pool().deallocate_sync(p, bytes);
+    } catch (...) {
+    }
+  }
 
   friend bool operator==(const pool_handle& a, const pool_handle& b) noexcept {
     return a.pool_ == b.pool_;
