@@ -114,7 +114,7 @@ class idle_memory {
   /// Gives every run without a block in use back to the heap whose uses are complete or `own`'s.
   void merge_complete(stream_id own) noexcept {
     merge([](const block&) { return true; }, own);
-    streams.for_each_incomplete([this](record& r) { heap.promote(r.id, r.timeline.complete()); });
+    promote_complete();
   }
 
   /// Gives back runs of classes for which `untouched(class)` holds.
@@ -122,7 +122,7 @@ class idle_memory {
   void merge_classes(Untouched&& untouched) noexcept {
     merge([&](const block& b) { return untouched(waiting_class(b.run->block_bytes)); },
           quiet_stream);
-    streams.for_each_incomplete([this](record& r) { heap.promote(r.id, r.timeline.complete()); });
+    promote_complete();
   }
 
   /// A block of another stream that an event covers which has not been seen complete.
@@ -144,19 +144,19 @@ class idle_memory {
 
   /// Asks after every outstanding seal. Returns the first failure that is not "not ready".
   status poll() noexcept {
-    status worst;
+    status first_failure;
     streams.for_each([&](record& r) {
       if (!r.timeline.has_pending()) {
         return;
       }
       const epoch before = r.timeline.complete();
       const status result = r.timeline.poll(backend_, events);
-      worst = worst.ok() ? result : worst;
+      first_failure = first_failure.ok() ? result : first_failure;
       if (r.timeline.complete() != before) {
         heap.promote(r.id, r.timeline.complete());
       }
     });
-    return worst;
+    return first_failure;
   }
 
   /// The stream with the oldest outstanding seal, or null.
@@ -268,6 +268,11 @@ class idle_memory {
     });
   }
 
+  /// Makes the free runs whose uses are known complete anybody's.
+  void promote_complete() noexcept {
+    streams.for_each_incomplete([this](record& r) { heap.promote(r.id, r.timeline.complete()); });
+  }
+
   /// Gives back each run without a block in use, all of whose blocks satisfy `wanted`, and whose
   /// uses are complete or `own`'s alone.
   template <typename Wanted>
@@ -315,7 +320,7 @@ class idle_memory {
   void give_back(page_run& run, last_use use) noexcept {
     for (std::size_t i = 0; i < run.cut_blocks; ++i) {
       block& b = run.blocks[i];
-      (void)take(*streams.find(b.use.stream), b);
+      (void)take(streams.find(b.use.stream), b);
     }
     if (run.has_uncut()) {
       std::vector<page_run*>& slabs = uncut_[class_of(run.block_bytes)];

@@ -47,11 +47,11 @@ class stream_table {
   [[nodiscard]] const record& unordered() const noexcept { return unordered_; }
 
   /// The record in whose cache a block with this last use waits. Precondition: there is one.
-  [[nodiscard]] record* find(stream_id id) noexcept {
+  [[nodiscard]] record& find(stream_id id) noexcept {
     if (id == quiet_stream) {
-      return &quiet_;
+      return quiet_;
     }
-    return id == unordered_stream ? &unordered_ : &records_.find(id)->second;
+    return id == unordered_stream ? unordered_ : records_.find(id)->second;
   }
 
   /// The record of a stream, made at first sight. References stay valid until it is swept, which

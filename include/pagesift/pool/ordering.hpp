@@ -49,18 +49,28 @@ bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& 
          streams.many();
 }
 
+/// Makes a backend call with the event of one of `owner`'s seals, without the lock. Neither is
+/// given up meanwhile.
+template <typename Backend, typename Call>
+status with_event(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
+                  event_slot slot, Call&& call) noexcept {
+  event_pool<Backend>& events = state.memory.events;
+  const pinned<Backend> pin{owner};
+  events.retain(slot);
+  const auto event = events.event(slot);
+  const status result = unlocked(lock, [&] { return call(event); });
+  events.release(slot);
+  return result;
+}
+
 /// Makes the host wait for a seal of `owner`.
 template <typename Backend>
 status await(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
              typename stream_timeline<Backend>::seal seal) noexcept {
-  event_pool<Backend>& events = state.memory.events;
-  const pinned<Backend> pin{owner};
-  events.retain(seal.slot);
-  const auto event = events.event(seal.slot);
-  const status result = unlocked(lock, [&] { return state.backend.synchronize(event); });
-  events.release(seal.slot);
+  const status result = with_event(lock, state, owner, seal.slot,
+                                   [&](auto event) { return state.backend.synchronize(event); });
   if (result.ok()) {
-    owner.timeline.complete_up_to(seal.covered, events);
+    owner.timeline.complete_up_to(seal.covered, state.memory.events);
     state.memory.heap.promote(owner.id, owner.timeline.complete());
   }
   return result;

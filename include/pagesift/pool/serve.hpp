@@ -57,12 +57,9 @@ block* take_behind_wait(pool_lock& lock, pool_state<Backend>& state, errand<Back
   if (!pending) {
     return nullptr;
   }
-  event_pool<Backend>& events = state.memory.events;
-  const pinned<Backend> pin{*pending->owner};
-  events.retain(pending->seal.slot);
-  const auto event = events.event(pending->seal.slot);
-  const status result = unlocked(lock, [&] { return state.backend.wait(*e.stream, event); });
-  events.release(pending->seal.slot);
+  const status result =
+      with_event(lock, state, *pending->owner, pending->seal.slot,
+                 [&](auto event) { return state.backend.wait(*e.stream, event); });
   if (!result.ok()) {
     state.memory.put_back(*pending->owner, *pending->taken);
   }
