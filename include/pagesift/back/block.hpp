@@ -4,6 +4,7 @@
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/core/size_class.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,18 +34,42 @@ struct last_use {
 /// `taken`: out of every cache, on its way to a user or back.
 enum class block_state : unsigned char { uncut, idle, taken, in_use };
 
-/// One block of a run. Linked into its stream's cache while idle, so a free allocates nothing.
+/// One block of a run. Linked into a cache of its stream while idle, so a free allocates nothing.
 struct block {
   std::byte* address = nullptr;
   page_run* run = nullptr;
   block* older = nullptr;
   block* newer = nullptr;
-  last_use use;               ///< meaningful while idle
-  class_index requested = 0;  ///< class of the request it serves, while in use
-  block_state state = block_state::uncut;
+  last_use use;                    ///< while in use, `stream` is the one it was handed out on
+  std::uint32_t needed_pages = 0;  ///< pages the request it serves needs, where it has its own run
+  std::uint16_t requested = 0;     ///< class of the request it serves, while in use
+  unsigned char cache = 0;         ///< which cache of its stream it waits in, while idle
+  std::atomic<block_state> state{block_state::uncut};
+
+  [[nodiscard]] bool idle() const noexcept {
+    return state.load(std::memory_order_relaxed) == block_state::idle;
+  }
+
+  /// Takes it back from its user; false if no user has it, or another thread was first.
+  [[nodiscard]] bool claim() noexcept {
+    block_state expected = block_state::in_use;
+    return state.compare_exchange_strong(expected, block_state::taken, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+
+  /// The same for callers who promise that each block is freed once: no atomic exchange.
+  [[nodiscard]] bool claim_trusted() noexcept {
+    if (state.load(std::memory_order_acquire) != block_state::in_use) {
+      return false;
+    }
+    state.store(block_state::taken, std::memory_order_relaxed);
+    return true;
+  }
+
+  void set(block_state next) noexcept { state.store(next, std::memory_order_release); }
 };
 
-/// Idle blocks of one stream and class, in the order of their frees.
+/// Idle blocks of one cache and class, in the order of their frees.
 class block_list {
  public:
   [[nodiscard]] bool empty() const noexcept { return newest_ == nullptr; }
@@ -70,6 +95,15 @@ class block_list {
     (b.older != nullptr ? b.older->newer : oldest_) = b.newer;
     (b.newer != nullptr ? b.newer->older : newest_) = b.older;
     b.older = b.newer = nullptr;
+  }
+
+  /// Precondition: not empty.
+  block& pop_newest() noexcept {
+    block& b = *newest_;
+    newest_ = b.older;
+    (newest_ != nullptr ? newest_->newer : oldest_) = nullptr;
+    b.older = nullptr;
+    return b;
   }
 
  private:

@@ -102,8 +102,9 @@ class page_heap {
     }
     run.cut = true;
     run.block_bytes = block_bytes;
+    run.waiting = waiting_class(block_bytes);
     run.capacity = capacity;
-    run.cut_blocks = run.in_use = 0;
+    run.cut_blocks = 0;
     std::fill_n(run.range->owner.begin() + static_cast<std::ptrdiff_t>(run.first), run.pages, &run);
   }
 

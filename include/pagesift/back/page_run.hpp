@@ -29,6 +29,13 @@ inline constexpr std::size_t max_slab_block_bytes = mebibyte;
   return pages;
 }
 
+/// The class at which an idle block of `bytes` waits: the largest whose block size it reaches.
+/// For a block of a slab that is its own class; a large block may have more pages than its class.
+[[nodiscard]] constexpr class_index waiting_class(std::size_t bytes) noexcept {
+  const class_index index = class_of(bytes);
+  return block_bytes(index) > bytes ? index - 1 : index;
+}
+
 struct page_run;
 
 /// One piece of memory from the backend, seen as whole pages.
@@ -72,9 +79,9 @@ struct page_run {
 
   // Meaningful while cut.
   std::size_t block_bytes = 0;
+  class_index waiting = 0;  ///< the class at which its idle blocks wait
   std::size_t capacity = 0;
   std::size_t cut_blocks = 0;  ///< the first so many blocks have been handed out at least once
-  std::size_t in_use = 0;
   std::unique_ptr<block[]> blocks;
 
   [[nodiscard]] std::byte* base() const noexcept { return range->base + first * page_bytes; }

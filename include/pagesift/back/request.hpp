@@ -4,7 +4,9 @@
 #include <pagesift/back/page_run.hpp>
 #include <pagesift/core/size_class.hpp>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace pagesift {
 
@@ -15,11 +17,28 @@ struct run_shape {
   std::size_t capacity = 0;
 };
 
-/// The class at which an idle block of `bytes` waits: the largest whose block size it reaches.
-/// For a block of a slab that is its own class; a large block may have more pages than its class.
-[[nodiscard]] constexpr class_index waiting_class(std::size_t bytes) noexcept {
-  const class_index index = class_of(bytes);
-  return block_bytes(index) > bytes ? index - 1 : index;
+/// Capacity of a block of class `index` while memory is plentiful: large ones have whole pages.
+[[nodiscard]] constexpr std::size_t plentiful_bytes(class_index index) noexcept {
+  const std::size_t block = block_bytes(index);
+  return block <= max_slab_block_bytes ? block : divide_round_up(block, page_bytes) * page_bytes;
+}
+
+/// For each class, where an idle block made for it waits.
+struct waiting_classes {
+  std::array<std::uint16_t, class_count> of{};
+};
+[[nodiscard]] constexpr waiting_classes make_waiting_classes() noexcept {
+  waiting_classes waiting;
+  for (class_index i = 0; i < class_count; ++i) {
+    waiting.of[i] = static_cast<std::uint16_t>(waiting_class(plentiful_bytes(i)));
+  }
+  return waiting;
+}
+inline constexpr waiting_classes waiting_for = make_waiting_classes();
+
+/// Whole pages that hold `bytes` bytes; at least one.
+[[nodiscard]] constexpr std::size_t pages_for(std::size_t bytes) noexcept {
+  return divide_round_up(bytes == 0 ? 1 : bytes, page_bytes);
 }
 
 /// What a caller asked for.
@@ -46,9 +65,9 @@ struct request {
   } else {
     const auto whole = [](std::size_t pages) { return run_shape{pages, pages * page_bytes, 1}; };
     r.plenty = whole(divide_round_up(block, page_bytes));
-    r.tight = whole(divide_round_up(bytes == 0 ? 1 : bytes, page_bytes));
+    r.tight = whole(pages_for(bytes));
   }
-  r.waiting = waiting_class(r.plenty.block_bytes);
+  r.waiting = waiting_for.of[r.index];
   return r;
 }
 

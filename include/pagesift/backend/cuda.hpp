@@ -71,6 +71,17 @@ class cuda_backend {
 
   /// Identity of a stream. The legacy default stream costs no call: it cannot capture.
   [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
+    return look_at(stream, [this](CUstream handle) { return identify(handle); });
+  }
+
+  /// Whether a stream captures; its id is left out.
+  [[nodiscard]] stream_state capture_state(stream_type stream) const noexcept {
+    return look_at(stream, [this](CUstream handle) { return ask_capture(handle); });
+  }
+
+ private:
+  template <typename Look>
+  [[nodiscard]] stream_state look_at(stream_type stream, Look&& look) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
       return {status{}, legacy_stream_id, false, false};
@@ -79,7 +90,7 @@ class cuda_backend {
     // has no context at all. What the per-thread handle means depends on the current context.
     const bool per_thread = handle == CU_STREAM_PER_THREAD;
     if (!per_thread) {
-      const stream_state state = identify(handle);
+      const stream_state state = look(handle);
       if (state.result.code != CUDA_ERROR_INVALID_CONTEXT) {
         return state;
       }
@@ -88,12 +99,13 @@ class cuda_backend {
     stream_state state;
     state.result = cuda_status(context.result(), "cuCtxPushCurrent");
     if (state.result.ok()) {
-      state = identify(handle);
+      state = look(handle);
       state.per_thread = per_thread;
     }
     return state;
   }
 
+ public:
   /// An event that keeps no time. It starts complete.
   status create_event(event_type& event) const noexcept {
     return in_context("cuEventCreate",
@@ -206,13 +218,18 @@ class cuda_backend {
     });
   }
 
-  /// The id is asked for only where the stream does not capture: it would end the capture.
-  stream_state identify(CUstream stream) const noexcept {
+  stream_state ask_capture(CUstream stream) const noexcept {
     stream_state state;
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     state.result =
         cuda_status(driver_->stream_is_capturing(stream, &capture), "cuStreamIsCapturing");
     state.capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    return state;
+  }
+
+  /// The id is asked for only where the stream does not capture: it would end the capture.
+  stream_state identify(CUstream stream) const noexcept {
+    stream_state state = ask_capture(stream);
     if (state.result.ok() && !state.capturing) {
       unsigned long long id = 0;
       state.result = cuda_status(driver_->stream_get_id(stream, &id), "cuStreamGetId");

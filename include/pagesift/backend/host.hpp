@@ -83,6 +83,7 @@ class host_backend {
   }
 
   [[nodiscard]] stream_state inspect(stream_type) const noexcept { return {}; }
+  [[nodiscard]] stream_state capture_state(stream_type) const noexcept { return {}; }
 
   status create_event(event_type&) noexcept { return {}; }
   status destroy_event(event_type) noexcept { return {}; }

@@ -101,6 +101,12 @@ class simulated_backend {
     return state;
   }
 
+  [[nodiscard]] stream_state capture_state(stream_type s) const noexcept {
+    stream_state state = inspect(s);
+    state.id = 0;
+    return state;
+  }
+
   status create_event(event_type& e) noexcept {
     return call(simulated_call::create_event, [&](simulated_device& device, lock&) {
       e.number = ++device.events_made_;

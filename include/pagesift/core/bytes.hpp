@@ -20,6 +20,10 @@ inline constexpr std::size_t gibibyte = std::size_t{1} << 30;
 
 /// Position of the highest set bit of `value`. Precondition: `value != 0`.
 [[nodiscard]] constexpr unsigned floor_log2(std::size_t value) noexcept {
+#if defined(__GNUC__)
+  return std::numeric_limits<unsigned long long>::digits - 1 -
+         static_cast<unsigned>(__builtin_clzll(value));
+#else
   unsigned log = 0;
   for (unsigned half = std::numeric_limits<std::size_t>::digits / 2; half != 0; half /= 2) {
     if ((value >> half) != 0) {
@@ -28,6 +32,7 @@ inline constexpr std::size_t gibibyte = std::size_t{1} << 30;
     }
   }
   return log;
+#endif
 }
 
 /// `dividend / divisor`, rounded up. Precondition: `divisor != 0`. Never wraps.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 
 namespace pagesift {
@@ -13,7 +14,11 @@ namespace pagesift {
 /// Life of a free on this stream: it happens in epoch `current()`; a seal closes that epoch by
 /// recording an event after it (`sealed`); the event is seen complete by the host (`complete`).
 /// Memory freed in a sealed epoch may go to another stream behind a wait, in a complete one at
-/// once. Not thread-safe: the pool's lock guards it.
+/// once.
+///
+/// The pool's mutex guards it, but for `current` and `owes_seal`, which the hit path reads without
+/// it. A free that still reads an epoch whose event is being recorded is covered by that event all
+/// the same: its work was submitted before the free, and so before the event.
 template <typename Backend>
 class stream_timeline {
  public:
@@ -29,7 +34,14 @@ class stream_timeline {
   explicit stream_timeline(epoch first) noexcept
       : current_{first}, sealed_{first - 1}, complete_{first - 1} {}
 
-  [[nodiscard]] epoch current() const noexcept { return current_; }
+  /// The same anew, for another stream. Precondition: `!has_pending()`.
+  void restart(epoch first) noexcept {
+    current_.store(first, std::memory_order_relaxed);
+    owes_seal_.store(false, std::memory_order_relaxed);
+    sealed_ = complete_ = first - 1;
+  }
+
+  [[nodiscard]] epoch current() const noexcept { return current_.load(std::memory_order_relaxed); }
   [[nodiscard]] epoch complete() const noexcept { return complete_; }
   /// Whether an event covers frees of that epoch and has not been seen complete.
   [[nodiscard]] bool is_pending(epoch freed) const noexcept {
@@ -38,30 +50,21 @@ class stream_timeline {
   [[nodiscard]] bool is_complete(epoch freed) const noexcept { return freed <= complete_; }
   [[nodiscard]] bool has_pending() const noexcept { return pending_count_ != 0; }
 
-  /// Bytes freed in epochs that no event covers and not taken again since.
-  [[nodiscard]] std::size_t unsealed_bytes() const noexcept { return unsealed_bytes_; }
-  void freed(std::size_t bytes) noexcept { unsealed_bytes_ += bytes; }
-  void taken(std::size_t bytes, epoch freed) noexcept {
-    unsealed_bytes_ -= is_closed(freed) ? 0 : bytes;
+  /// Whether frees wait for a seal that failed.
+  [[nodiscard]] bool owes_seal() const noexcept {
+    return owes_seal_.load(std::memory_order_relaxed);
   }
 
   /// Closes the current epoch and returns it: frees from now on belong to `next`. The caller then
   /// records an event on the stream and calls `publish`, or `reopen` if that failed; until then the
   /// epoch is not sealed.
   epoch close(epoch next) noexcept {
-    const epoch closed = current_;
-    current_ = next;
-    closing_bytes_ += unsealed_bytes_;
-    closing_ = closed;
-    unsealed_bytes_ = 0;
-    return closed;
+    owes_seal_.store(false, std::memory_order_relaxed);
+    return current_.exchange(next, std::memory_order_relaxed);
   }
 
-  /// What was closed is still not covered by anything.
-  void reopen() noexcept {
-    unsealed_bytes_ += closing_bytes_;
-    closing_bytes_ = 0;
-  }
+  /// What was closed is still not covered by anything: the next free had better see to it.
+  void reopen() noexcept { owes_seal_.store(true, std::memory_order_relaxed); }
 
   /// The event in `slot` was recorded after epoch `covered` was closed. Takes over one use of it.
   void publish(epoch covered, event_slot slot, event_pool<Backend>& events) noexcept {
@@ -70,7 +73,6 @@ class stream_timeline {
       return;
     }
     sealed_ = covered;
-    settle_closing(covered);
     if (pending_count_ == max_pending) {
       events.release(pending_[--pending_count_].slot);
     }
@@ -91,7 +93,6 @@ class stream_timeline {
   void complete_up_to(epoch covered, event_pool<Backend>& events) noexcept {
     complete_ = std::max(complete_, covered);
     sealed_ = std::max(sealed_, covered);
-    settle_closing(covered);
     std::size_t done = 0;
     while (done < pending_count_ && pending_[done].covered <= complete_) {
       events.release(pending_[done++].slot);
@@ -114,19 +115,10 @@ class stream_timeline {
   }
 
  private:
-  [[nodiscard]] bool is_closed(epoch freed) const noexcept { return freed < current_; }
-
-  /// What was closing counts as covered once the newest closed epoch is.
-  void settle_closing(epoch covered) noexcept {
-    closing_bytes_ = covered >= closing_ ? 0 : closing_bytes_;
-  }
-
-  epoch current_;
+  std::atomic<epoch> current_;
+  std::atomic<bool> owes_seal_{false};
   epoch sealed_;
   epoch complete_;
-  std::size_t unsealed_bytes_ = 0;
-  epoch closing_ = 0;              // the newest epoch that was closed
-  std::size_t closing_bytes_ = 0;  // of epochs closed, but neither sealed nor given up
   std::array<seal, max_pending> pending_{};
   std::size_t pending_count_ = 0;
 };

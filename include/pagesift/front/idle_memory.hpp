@@ -14,8 +14,9 @@
 namespace pagesift {
 
 /// The page heap, the stream caches and the rules by which a block goes from one to another.
-/// The only backend call it makes is the query of an event. Not thread-safe: the pool's lock
-/// guards it.
+/// The only backend call it makes is the query of an event. The pool's mutex guards it; what looks
+/// for blocks or takes them wants every cache locked, which is everything but `poll` and
+/// `oldest_pending`.
 ///
 /// Every function that returns a block has taken it out of where it waited, so that nobody else
 /// finds it or merges its run; the caller hands it out or puts it back.
@@ -28,37 +29,25 @@ class idle_memory {
   stream_table<Backend> streams;
   event_pool<Backend> events;
 
-  explicit idle_memory(Backend backend) : backend_{backend} {}
-
-  /// Takes back a block that a user had, freed in `owner`'s current epoch.
-  void put(record& owner, block& b) noexcept {
-    const epoch now = owner.id == quiet_stream ? 0 : owner.timeline.current();
-    --b.run->in_use;
-    owner.cache.push(b, {owner.id, now});
-    owner.timeline.freed(b.run->block_bytes);
-  }
+  idle_memory(Backend backend, cache_registry& caches) : streams{caches}, backend_{backend} {}
 
   /// Undoes the taking of a block: it waits where it waited before.
-  void put_back(record& owner, block& b) noexcept {
-    --b.run->in_use;
-    owner.cache.put_back(b);
-  }
+  void put_back(record& owner, block& b) noexcept { owner.cache_of(b).put_back(b); }
 
   /// A block that `taker` freed itself: the newest, its use is ordered before whatever comes next.
-  [[nodiscard]] block* own_block(record& taker, const request& r) noexcept {
-    block* b = taker.cache.of(r.waiting).newest();
-    return b == nullptr ? nullptr : &take(taker, *b);
+  [[nodiscard]] block* own_block(record& taker, class_index waiting) noexcept {
+    return taker.first_of([waiting](stream_cache& cache) { return cache.pop_newest(waiting); });
   }
 
   /// A block of the request's class that is known complete, of whichever stream.
   [[nodiscard]] block* complete_block(class_index waiting) noexcept {
     record& quiet = streams.quiet();
-    if (block* b = quiet.cache.of(waiting).newest()) {
-      return &take(quiet, *b);
+    if (block* b = own_block(quiet, waiting)) {
+      return b;
     }
     block* found = nullptr;
     streams.for_each_incomplete([&](record& r) {
-      block* oldest = found == nullptr ? r.cache.of(waiting).oldest() : nullptr;
+      block* oldest = found == nullptr ? oldest_block(r, waiting) : nullptr;
       if (oldest != nullptr && r.timeline.is_complete(oldest->use.freed)) {
         found = &take(r, *oldest);
       }
@@ -73,8 +62,8 @@ class idle_memory {
       if (block_bytes(i) % r.alignment != 0) {
         continue;
       }
-      if (block* own = taker.cache.of(i).newest()) {
-        return &take(taker, *own);
+      if (block* own = own_block(taker, i)) {
+        return own;
       }
       if (block* complete = complete_block(i)) {
         return complete;
@@ -120,7 +109,7 @@ class idle_memory {
   /// Gives back runs of classes for which `untouched(class)` holds.
   template <typename Untouched>
   void merge_classes(Untouched&& untouched) noexcept {
-    merge([&](const block& b) { return untouched(waiting_class(b.run->block_bytes)); },
+    merge([&](const block& b) { return untouched(b.run->waiting); },
           quiet_stream);
     promote_complete();
   }
@@ -134,7 +123,7 @@ class idle_memory {
   [[nodiscard]] std::optional<pending_block> take_pending(const request& r) noexcept {
     std::optional<pending_block> found;
     streams.for_each([&](record& other) {
-      block* b = found ? nullptr : other.cache.of(r.waiting).oldest();
+      block* b = found ? nullptr : oldest_block(other, r.waiting);
       if (b != nullptr && other.timeline.is_pending(b->use.freed)) {
         found = pending_block{&other, &take(other, *b), other.timeline.seal_of(b->use.freed)};
       }
@@ -197,9 +186,11 @@ class idle_memory {
   [[nodiscard]] bool has_idle(Wanted&& wanted) noexcept {
     bool found = false;
     const auto look = [&](const record& r) {
-      for (class_index i = 0; i < class_count && !found; ++i) {
-        found = !r.cache.of(i).empty() && wanted(i);
-      }
+      r.for_each_cache([&](const stream_cache& cache) {
+        for (class_index i = 0; i < class_count && !found; ++i) {
+          found = !cache.of(i).empty() && wanted(i);
+        }
+      });
     };
     streams.for_each_incomplete(look);
     look(streams.quiet());
@@ -210,8 +201,10 @@ class idle_memory {
   [[nodiscard]] std::size_t largest() const noexcept {
     std::size_t bytes = heap.longest_free_run() * page_bytes;
     const auto consider = [&bytes](const record& r) {
-      const block* b = r.cache.largest();
-      bytes = b == nullptr ? bytes : std::max(bytes, b->run->block_bytes);
+      r.for_each_cache([&bytes](const stream_cache& cache) {
+        const block* b = cache.largest();
+        bytes = b == nullptr ? bytes : std::max(bytes, b->run->block_bytes);
+      });
     };
     streams.for_each(consider);
     consider(streams.quiet());
@@ -221,11 +214,20 @@ class idle_memory {
 
  private:
   [[nodiscard]] block& take(record& owner, block& b) noexcept {
-    owner.cache.erase(b);
-    owner.timeline.taken(b.run->block_bytes, b.use.freed);
-    b.state = block_state::taken;
-    ++b.run->in_use;
+    owner.cache_of(b).erase(b);
     return b;
+  }
+
+  /// The block of that class that was freed first.
+  [[nodiscard]] static block* oldest_block(const record& r, class_index waiting) noexcept {
+    block* oldest = nullptr;
+    r.for_each_cache([&](const stream_cache& cache) {
+      block* b = cache.of(waiting).oldest();
+      if (b != nullptr && (oldest == nullptr || b->use.freed < oldest->use.freed)) {
+        oldest = b;
+      }
+    });
+    return oldest;
   }
 
   [[nodiscard]] static block& cut_next(page_run& run) noexcept {
@@ -233,9 +235,8 @@ class idle_memory {
     b.address = run.base() + run.cut_blocks * run.block_bytes;
     b.run = &run;
     b.use = run.use;
-    b.state = block_state::taken;
+    b.set(block_state::taken);
     ++run.cut_blocks;
-    ++run.in_use;
     return b;
   }
 
@@ -278,7 +279,7 @@ class idle_memory {
   template <typename Wanted>
   void merge(Wanted&& wanted, stream_id own) noexcept {
     heap.for_each_cut_run([&](page_run& run) {
-      if (run.in_use != 0 || !all_blocks(run, wanted)) {
+      if (!all_blocks_idle(run, wanted)) {
         return;
       }
       const std::optional<last_use> use = common_use(run, own);
@@ -289,8 +290,9 @@ class idle_memory {
   }
 
   template <typename Wanted>
-  [[nodiscard]] static bool all_blocks(const page_run& run, Wanted&& wanted) {
-    return std::all_of(run.blocks.get(), run.blocks.get() + run.cut_blocks, wanted);
+  [[nodiscard]] static bool all_blocks_idle(const page_run& run, Wanted&& wanted) {
+    return std::all_of(run.blocks.get(), run.blocks.get() + run.cut_blocks,
+                       [&wanted](const block& b) { return b.idle() && wanted(b); });
   }
 
   /// The use after which the whole run is free: quiet, or the latest of `own`; none if a part of

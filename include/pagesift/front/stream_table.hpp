@@ -1,31 +1,23 @@
-// What the pool knows of each stream: its timeline and its cache.
+// The records of all streams, found by id.
 #pragma once
 
 #include <pagesift/back/block.hpp>
-#include <pagesift/exchange/stream_timeline.hpp>
-#include <pagesift/front/stream_cache.hpp>
+#include <pagesift/front/cache_registry.hpp>
+#include <pagesift/front/stream_record.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <unordered_map>
+#include <vector>
 
 namespace pagesift {
 
-template <typename Backend>
-struct stream_record {
-  stream_record(stream_id stream, epoch first) noexcept : id{stream}, timeline{first} {}
-
-  stream_id id;
-  stream_timeline<Backend> timeline;
-  stream_cache cache;
-  std::uint64_t asks_answered = 0;  ///< how many of the pool's asks its last seal answered
-  int pins = 0;                     ///< calls in progress that refer to it without the lock
-};
-
-/// The records of all streams, found by id. A handle value is never kept: it may be used again for
-/// another stream. Not thread-safe: the pool's lock guards it.
+/// A handle value is never kept: it may be used again for another stream. The pool's mutex guards
+/// it, but for `several_seen` and `many`; what looks into a cache wants every cache locked.
 template <typename Backend>
 class stream_table {
  public:
@@ -35,9 +27,10 @@ class stream_table {
   /// that come and go would otherwise each leave memory behind that no event covers.
   static constexpr std::size_t many_streams = 64;
 
-  stream_table()
-      : quiet_{quiet_stream, std::numeric_limits<epoch>::max()},
-        unordered_{unordered_stream, next_epoch()} {}
+  explicit stream_table(cache_registry& caches)
+      : caches_{caches},
+        quiet_{quiet_stream, std::numeric_limits<epoch>::max(), caches.make()},
+        unordered_{unordered_stream, next_epoch(), caches.make()} {}
 
   /// Idle blocks whose last use the host has seen complete. Its timeline calls every epoch so.
   [[nodiscard]] record& quiet() noexcept { return quiet_; }
@@ -46,43 +39,54 @@ class stream_table {
   [[nodiscard]] const record& quiet() const noexcept { return quiet_; }
   [[nodiscard]] const record& unordered() const noexcept { return unordered_; }
 
-  /// The record in whose cache a block with this last use waits. Precondition: there is one.
+  /// The record in whose caches a block with this last use waits. Precondition: there is one.
   [[nodiscard]] record& find(stream_id id) noexcept {
     if (id == quiet_stream) {
       return quiet_;
     }
-    return id == unordered_stream ? unordered_ : records_.find(id)->second;
+    return id == unordered_stream ? unordered_ : *by_id_.find(id)->second;
   }
 
-  /// The record of a stream, made at first sight. References stay valid until it is swept, which
-  /// pinned records are not. \throws std::bad_alloc
+  /// The record of a stream, or null.
+  [[nodiscard]] record* known(stream_id id) const noexcept {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+
+  /// The record of a stream, made at first sight. It stays that stream's until it is swept, which
+  /// pinned records are not. Precondition: no cache is locked by the caller. \throws std::bad_alloc
   [[nodiscard]] record& of(stream_id id) {
-    const auto found = records_.find(id);
-    if (found != records_.end()) {
-      return found->second;
+    if (record* present = known(id)) {
+      return *present;
     }
-    return records_.try_emplace(id, id, next_epoch()).first->second;
+    if (spare_.empty()) {
+      spare_.reserve(records_.size() + 1);
+      spare_.push_back(&records_.emplace_back(unordered_stream, epoch{1}, caches_.make()));
+    }
+    record& r = *spare_.back();
+    by_id_.emplace(id, &r);
+    spare_.pop_back();
+    restart(r, id);
+    note_size();
+    return r;
   }
 
   /// An epoch no stream has had.
   [[nodiscard]] epoch next_epoch() noexcept { return ++last_epoch_; }
 
-  [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }
 
   /// Whether the pool has ever seen a second stream; before that nobody needs an event.
-  [[nodiscard]] bool several_seen() const noexcept { return several_seen_ || records_.size() > 1; }
+  [[nodiscard]] bool several_seen() const noexcept {
+    return several_seen_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool many() const noexcept { return many_.load(std::memory_order_relaxed); }
 
   /// Calls `f(record&)` for each stream that can be named.
   template <typename Function>
-  void for_each(Function&& f) {
-    for (auto& [id, r] : records_) {
-      f(r);
-    }
-  }
-  template <typename Function>
   void for_each(Function&& f) const {
-    for (const auto& [id, r] : records_) {
-      f(r);
+    for (const auto& [id, r] : by_id_) {
+      f(*r);
     }
   }
 
@@ -102,50 +106,71 @@ class stream_table {
     if (use.stream == unordered_stream) {
       return unordered_.timeline.is_complete(use.freed);
     }
-    const auto found = records_.find(use.stream);
-    return found == records_.end() || found->second.timeline.is_complete(use.freed);
+    const record* const r = known(use.stream);
+    return r == nullptr || r->timeline.is_complete(use.freed);
   }
 
-  [[nodiscard]] bool many() const noexcept { return records_.size() >= many_streams; }
-
   /// Whether it is time to look for finished streams.
-  [[nodiscard]] bool crowded() const noexcept { return records_.size() >= sweep_at_; }
+  [[nodiscard]] bool crowded() const noexcept { return by_id_.size() >= sweep_at_; }
 
   /// Forgets the streams of which `finished(record)` says that all is complete; their blocks become
-  /// quiet.
+  /// quiet. Precondition: every cache is locked.
   template <typename Finished>
   void sweep(Finished&& finished) noexcept {
-    several_seen_ = several_seen();
-    for (auto i = records_.begin(); i != records_.end();) {
-      record& r = i->second;
+    for (auto i = by_id_.begin(); i != by_id_.end();) {
+      record& r = *i->second;
       if (r.pins != 0 || r.timeline.has_pending() || !finished(r)) {
         ++i;
         continue;
       }
-      r.cache.move_to(quiet_.cache, last_use{});
-      i = records_.erase(i);
+      r.for_each_cache(
+          [this](stream_cache& cache) { cache.move_to(quiet_.first_cache(), last_use{}); });
+      r.restart(unordered_stream, epoch{1});
+      spare_.push_back(&r);  // never more than there are records: `of` made room
+      i = by_id_.erase(i);
     }
-    sweep_at_ = std::max(many_streams, 2 * records_.size());
+    sweep_at_ = std::max(many_streams, 2 * by_id_.size());
+    note_size();
   }
 
-  /// Whether a block in the record's cache is not known complete.
+  /// Whether a block in the record's caches is not known complete. Precondition: every cache is
+  /// locked.
   [[nodiscard]] bool has_incomplete(const record& r) const noexcept {
-    for (class_index i = 0; i < class_count; ++i) {
-      const block* newest = r.cache.of(i).newest();
-      if (newest != nullptr && !r.timeline.is_complete(newest->use.freed)) {
-        return true;
+    bool found = false;
+    r.for_each_cache([&](const stream_cache& cache) {
+      for (class_index i = 0; i < class_count && !found; ++i) {
+        const block* newest = cache.of(i).newest();
+        found = newest != nullptr && !r.timeline.is_complete(newest->use.freed);
       }
-    }
-    return false;
+    });
+    return found;
   }
 
  private:
+  /// No thread uses a spare record's caches, but one may still try them: it locks them to find out.
+  void restart(record& r, stream_id id) noexcept {
+    r.for_each_cache([](stream_cache& cache) { cache.lock.lock(); });
+    r.restart(id, next_epoch());
+    r.for_each_cache([](stream_cache& cache) { cache.lock.unlock(); });
+  }
+
+  void note_size() noexcept {
+    if (by_id_.size() > 1) {
+      several_seen_.store(true, std::memory_order_relaxed);
+    }
+    many_.store(by_id_.size() >= many_streams, std::memory_order_relaxed);
+  }
+
+  cache_registry& caches_;
   epoch last_epoch_ = 0;
   record quiet_;
   record unordered_;
-  std::unordered_map<stream_id, record> records_;
+  std::deque<record> records_;
+  std::vector<record*> spare_;
+  std::unordered_map<stream_id, record*> by_id_;
   std::size_t sweep_at_ = many_streams;
-  bool several_seen_ = false;
+  std::atomic<bool> several_seen_{false};
+  std::atomic<bool> many_{false};
 };
 
 }  // namespace pagesift

@@ -4,6 +4,8 @@
 #include <pagesift/backend/backend.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -11,12 +13,14 @@ namespace pagesift {
 
 /// Streams that were capturing when a call named them, until a call sees them not capturing. A
 /// fence would end those captures. Handles are compared, never passed to a backend; one that names
-/// another stream in each thread counts together with its thread. Not thread-safe: the pool's lock
-/// guards it.
+/// another stream in each thread counts together with its thread. The pool's mutex guards it, but for
+/// `none`.
 template <typename Stream>
 class known_captures {
  public:
-  [[nodiscard]] bool none() const noexcept { return streams_.empty(); }
+  [[nodiscard]] bool none() const noexcept {
+    return count_.load(std::memory_order_relaxed) == 0;
+  }
 
   /// Keeps in mind what the calling thread has just seen of `stream`. \throws std::bad_alloc
   void see(Stream stream, const stream_state& seen) {
@@ -27,6 +31,7 @@ class known_captures {
     } else if (!seen.capturing && known != streams_.end()) {
       streams_.erase(known);
     }
+    count_.store(streams_.size(), std::memory_order_relaxed);
   }
 
  private:
@@ -40,6 +45,7 @@ class known_captures {
   };
 
   std::vector<key> streams_;
+  std::atomic<std::size_t> count_{0};
 };
 
 }  // namespace pagesift

@@ -11,6 +11,17 @@ namespace pagesift {
 /// No limit on the bytes a pool may hold.
 inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 
+/// What a pool checks at each call.
+enum class checks : unsigned char {
+  /// A stream that is capturing is recognised when memory is freed on it, as when it is asked for;
+  /// a block freed twice is left alone the second time, also when two threads do it at once.
+  standard,
+  /// The caller promises that no stream captures when memory is freed on it or a bound stream asks,
+  /// and that no two threads free the same block at once. Saves a call into the driver and an
+  /// atomic exchange; all that orders memory between streams stays as it is.
+  trusted
+};
+
 /// Options of a pool. Sizes are bytes.
 struct pool_options {
   /// Device whose memory is pooled; -1 is the current one. The host backend has device 0 only.
@@ -26,6 +37,12 @@ struct pool_options {
   /// no event covers to this many records an event. Smaller: memory crosses streams sooner, at the
   /// price of an event call (about 0.2 us alone, 4 us with 16 threads on an H200) each time.
   std::size_t seal_bytes = 32 * mebibyte;
+
+  checks checking = checks::standard;
+
+  /// `peak_in_use` is the true peak although several threads use the pool; else it may be above it
+  /// (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads share.
+  bool exact_peaks = false;
 
   /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the
   /// bytes wanted, returns whether it freed anything, into this pool or elsewhere. Called without

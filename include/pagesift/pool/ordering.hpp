@@ -23,7 +23,7 @@ status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>&
   }
   const auto event = events.event(slot);
   const epoch closed = owner.timeline.close(state.memory.streams.next_epoch());
-  owner.asks_answered = state.asks;
+  owner.asks_answered.store(state.asks.load(std::memory_order_relaxed), std::memory_order_relaxed);
   const pinned<Backend> pin{owner};
   result = unlocked(lock, [&] { return state.backend.record(event, stream); });
   if (!result.ok()) {
@@ -36,17 +36,19 @@ status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>&
   return result;
 }
 
-/// Whether a free on `owner`'s stream should be followed by a seal.
+/// Whether a free that brought `owner` the bytes of `cache` should be followed by a seal. Needs no
+/// mutex.
 template <typename Backend>
-bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner) noexcept {
+bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner,
+                const stream_cache& cache) noexcept {
   const auto& streams = state.memory.streams;
-  const std::size_t unsealed = owner.timeline.unsealed_bytes();
-  if (owner.id == quiet_stream || owner.id == unordered_stream || unsealed == 0 ||
-      !streams.several_seen()) {
+  if (!streams.several_seen()) {
     return false;
   }
-  return owner.asks_answered != state.asks || unsealed >= state.options.seal_bytes ||
-         streams.many();
+  const bool asked = owner.asks_answered.load(std::memory_order_relaxed) !=
+                     state.asks.load(std::memory_order_relaxed);
+  return asked || streams.many() || owner.timeline.owes_seal() ||
+         cache.unsealed_bytes(owner.timeline.current()) >= state.options.seal_bytes;
 }
 
 /// Makes a backend call with the event of one of `owner`'s seals, without the lock. Neither is

@@ -4,7 +4,9 @@
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/statistics.hpp>
+#include <pagesift/pool/bound_stream.hpp>
 #include <pagesift/pool/default_pools.hpp>
+#include <pagesift/pool/hit_path.hpp>
 #include <pagesift/pool/options.hpp>
 #include <pagesift/pool/pool_handle.hpp>
 #include <pagesift/pool/serve.hpp>
@@ -78,6 +80,11 @@ class basic_pool {
   /// \param bytes as given to `allocate`
   void deallocate(void* p, std::size_t bytes, stream_type stream) noexcept;
 
+  /// The pool with one stream named once and for all: its calls ask less of the driver. The stream
+  /// must outlive what is returned, and the pool must, too.
+  /// \throws capture_error if `stream` is capturing, backend_error, std::bad_alloc
+  [[nodiscard]] bound_stream<basic_pool> on(stream_type stream);
+
   /// For callers that do not know the stream: memory whose earlier uses the host has seen
   /// complete, good for every stream. \throws as `allocate`, except capture_error
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
@@ -126,15 +133,34 @@ class basic_pool {
   }
 
  private:
-  using record = stream_record<Backend>;
+  friend class bound_stream<basic_pool>;
 
+  using record = stream_record<Backend>;
+  using remembered = remembered_stream<Backend>;
+
+  [[nodiscard]] void* allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
+                                     std::size_t alignment);
+  void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
+
+  [[nodiscard]] void* allocate_on(stream_type stream, const stream_state& seen,
+                                  const wanted_block& wanted, std::size_t alignment);
+  [[nodiscard]] void* allocate_slowly(stream_type stream, const stream_state& seen,
+                                      const wanted_block& wanted, std::size_t alignment);
   /// Hands out the taker's newest block of the class, or searches further.
-  [[nodiscard]] void* serve_locked(pool_lock& lock, record& taker, const request& wanted,
+  [[nodiscard]] void* serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                    std::optional<stream_type> stream);
-  [[nodiscard]] record& record_of(stream_id id);
-  [[nodiscard]] record& record_for_free(stream_type stream, const stream_state& seen) noexcept;
-  [[nodiscard]] block* block_in_use(const void* p) noexcept;
-  void take_back(record& owner, block& b) noexcept;
+
+  void free_on(remembered& known, const void* p, stream_type stream) noexcept;
+  void free_slowly(const void* p, stream_type stream) noexcept;
+  void place(block& b, stream_type stream) noexcept;
+  void seal_after_free(record& owner, stream_id id, const stream_cache& cache,
+                       stream_type stream) noexcept;
+
+  [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
+  [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
+                                        const stream_state& seen) noexcept;
+  void put(record& owner, block& b) noexcept;
+  remembered& remember(stream_type stream, record& r) noexcept;
 
   mutable pool_state<Backend> state_;
 };
@@ -155,7 +181,7 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   }
   state_.total_bytes = state_.backend.memory().total_bytes;
   if (o.initial_bytes != 0) {
-    pool_lock lock{state_.mutex};
+    pool_lock lock{state_.caches};
     const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
     const status result = pages > state_.total_bytes / page_bytes ? status{outcome::shortage}
                                                                   : add_range(lock, state_, pages);
@@ -168,7 +194,8 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
 
 template <typename Backend>
 basic_pool<Backend>::~basic_pool() {
-  pool_lock lock{state_.mutex};
+  pool_lock lock{state_.caches};
+  lock.freeze();
   if (state_.memory.has_incomplete()) {
     (void)fence(lock, state_);
   }
@@ -183,40 +210,72 @@ basic_pool<Backend>::~basic_pool() {
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
-  const request wanted = make_request(bytes, alignment);
-  const stream_state seen = state_.backend.inspect(stream);
+  const wanted_block wanted{bytes, class_of(bytes, alignment)};
+  return allocate_on(stream, state_.backend.inspect(stream), wanted, alignment);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
+                                          std::size_t alignment) {
+  const wanted_block wanted{bytes, class_of(bytes, alignment)};
+  stream_state seen;
+  if (state_.options.checking == checks::standard) {
+    seen = state_.backend.capture_state(on.stream_);
+  }
+  seen.id = on.id_;
+  return allocate_on(on.stream_, seen, wanted, alignment);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::allocate_on(stream_type stream, const stream_state& seen,
+                                       const wanted_block& wanted, std::size_t alignment) {
+  if (seen.result.ok() && !seen.capturing && state_.captures.none()) {
+    remembered* known = last_streams<Backend>::find(state_.number, stream);
+    if (known != nullptr && known->id == seen.id) {
+      if (void* p = hit(state_, *known, wanted)) {
+        return p;
+      }
+    }
+  }
+  return allocate_slowly(stream, seen, wanted, alignment);
+}
+
+template <typename Backend>
+void* basic_pool<Backend>::allocate_slowly(stream_type stream, const stream_state& seen,
+                                           const wanted_block& wanted, std::size_t alignment) {
   require_ok(state_.backend, seen.result);
-  pool_lock lock{state_.mutex};
+  const request r = make_request(wanted.bytes, alignment);
+  pool_lock lock{state_.caches};
   state_.captures.see(stream, seen);
   if (seen.capturing) {
-    throw capture_error{bytes};
+    throw capture_error{wanted.bytes};
   }
-  return serve_locked(lock, record_of(seen.id), wanted, stream);
+  record& taker = record_of(lock, seen.id);
+  remember(stream, taker);
+  return serve_slowly(lock, taker, r, stream);
 }
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
   const request wanted = make_request(bytes, alignment);
-  pool_lock lock{state_.mutex};
-  return serve_locked(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
+  pool_lock lock{state_.caches};
+  return serve_slowly(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
 }
 
 template <typename Backend>
-void* basic_pool<Backend>::serve_locked(pool_lock& lock, record& taker, const request& wanted,
+void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                         std::optional<stream_type> stream) {
-  block* b = state_.memory.own_block(taker, wanted);
-  bool hit = true;
+  lock.freeze();
+  block* b = state_.memory.own_block(taker, wanted.waiting);
   if (b == nullptr) {
     const pinned<Backend> pin{taker};
     errand<Backend> e{taker, wanted, stream};
     b = &serve(lock, state_, e);
-    hit = !e.grew;
+    if (e.grew) {
+      state_.counters.missed(wanted.index);
+    }
   }
-  b->state = block_state::in_use;
-  b->requested = wanted.index;
-  state_.counters.handed_out(wanted.index, b->run->block_bytes, hit);
-  state_.last_batch[waiting_class(b->run->block_bytes)] = state_.memory.heap.batch();
-  return b->address;
+  return hand_out(state_, taker.first_cache(), *b, {wanted.bytes, wanted.index});
 }
 
 template <typename Backend>
@@ -224,17 +283,89 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
   if (p == nullptr) {
     return;
   }
+  remembered* known = last_streams<Backend>::find(state_.number, stream);
+  if (known != nullptr && state_.options.checking == checks::standard) {
+    const stream_state seen = state_.backend.capture_state(stream);
+    known = seen.result.ok() && !seen.capturing ? known : nullptr;
+  }
+  if (known != nullptr && state_.captures.none()) {
+    free_on(*known, p, stream);
+  } else {
+    free_slowly(p, stream);
+  }
+}
+
+template <typename Backend>
+void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
+                                           std::size_t bytes) noexcept {
+  remembered* known = last_streams<Backend>::find(state_.number, on.stream_);
+  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.captures.none()) {
+    free_on(*known, p, on.stream_);
+  } else {
+    deallocate(p, bytes, on.stream_);
+  }
+}
+
+/// Frees on a stream that is known by its handle and does not capture.
+template <typename Backend>
+void basic_pool<Backend>::free_on(remembered& known, const void* p, stream_type stream) noexcept {
+  record& owner = *known.record;
+  const stream_id id = known.id;
+  const free_result result = free_known(state_, known, p);
+  if (result.unplaced != nullptr) {
+    place(*result.unplaced, stream);
+  } else if (result.wants_seal) {
+    seal_after_free(owner, id, *known.cache, stream);
+  }
+}
+
+template <typename Backend>
+void basic_pool<Backend>::free_slowly(const void* p, stream_type stream) noexcept {
+  block* b = nullptr;
+  {
+    const pool_lock lock{state_.caches};
+    b = claim(state_, p);
+  }
+  if (b != nullptr) {
+    place(*b, stream);
+  }
+}
+
+/// Finds out on which stream a claimed block is freed, and lets it wait there.
+template <typename Backend>
+void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
-  pool_lock lock{state_.mutex};
-  block* b = block_in_use(p);
-  if (b == nullptr) {
+  pool_lock lock{state_.caches};
+  record& owner = record_for_free(lock, stream, seen);
+  put(owner, b);
+  if (owner.id == unordered_stream) {
     return;
   }
-  record& owner = record_for_free(stream, seen);
-  take_back(owner, *b);
-  if (wants_seal(state_, owner)) {
+  remember(stream, owner);
+  if (wants_seal(state_, owner, owner.first_cache())) {
     try {
       (void)seal(lock, state_, owner, stream);  // not sealed now: a later free will try again
+    } catch (const std::bad_alloc&) {
+    }
+  }
+}
+
+/// Seals after a free that took the handle's word for the stream: an event says something about a
+/// stream only if it was recorded on that very one.
+template <typename Backend>
+void basic_pool<Backend>::seal_after_free(record& owner, stream_id id, const stream_cache& cache,
+                                          stream_type stream) noexcept {
+  const stream_state seen = state_.backend.inspect(stream);
+  if (!seen.result.ok() || seen.capturing || seen.id != id) {
+    return;
+  }
+  pool_lock lock{state_.caches};
+  lock.freeze();
+  const bool wanted = owner.id == id && wants_seal(state_, owner, cache);
+  lock.thaw();
+  if (wanted) {
+    try {
+      (void)seal(lock, state_, owner, stream);
     } catch (const std::bad_alloc&) {
     }
   }
@@ -245,23 +376,32 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (p == nullptr) {
     return;
   }
-  pool_lock lock{state_.mutex};
-  if (block_in_use(p) == nullptr) {
-    return;
-  }
-  const bool complete = state_.captures.none() && fence(lock, state_).ok();
-  if (block* b = block_in_use(p)) {
+  pool_lock lock{state_.caches};
+  if (block* b = claim(state_, p)) {
+    const bool complete = state_.captures.none() && fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
-    take_back(complete ? streams.quiet() : streams.unordered(), *b);
+    put(complete ? streams.quiet() : streams.unordered(), *b);
   }
+}
+
+template <typename Backend>
+bound_stream<basic_pool<Backend>> basic_pool<Backend>::on(stream_type stream) {
+  const stream_state seen = state_.backend.inspect(stream);
+  require_ok(state_.backend, seen.result);
+  if (seen.capturing) {
+    throw capture_error{0};
+  }
+  return {*this, stream, seen.id};
 }
 
 /// The record of a stream that a request named, after making room for it.
 template <typename Backend>
-stream_record<Backend>& basic_pool<Backend>::record_of(stream_id id) {
+stream_record<Backend>& basic_pool<Backend>::record_of(pool_lock& lock, stream_id id) {
   if (state_.memory.streams.crowded()) {
     (void)state_.memory.poll();
+    lock.freeze();
     state_.memory.sweep();
+    lock.thaw();
   }
   return state_.memory.streams.of(id);
 }
@@ -269,39 +409,42 @@ stream_record<Backend>& basic_pool<Backend>::record_of(stream_id id) {
 /// Where a block freed on `stream` waits. A stream that cannot be named, or host memory too short
 /// to remember it, costs the block its order, never the pool the block.
 template <typename Backend>
-stream_record<Backend>& basic_pool<Backend>::record_for_free(stream_type stream,
+stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, stream_type stream,
                                                              const stream_state& seen) noexcept {
   try {
     if (seen.result.ok()) {
       state_.captures.see(stream, seen);
-      return seen.capturing ? state_.memory.streams.unordered() : record_of(seen.id);
+      return seen.capturing ? state_.memory.streams.unordered() : record_of(lock, seen.id);
     }
   } catch (const std::bad_alloc&) {
   }
   return state_.memory.streams.unordered();
 }
 
-/// The block at `p` if a user has it; anything else is counted as a rejected free.
+/// Lets a claimed block wait on `owner`. Precondition: no cache is locked by the caller.
 template <typename Backend>
-block* basic_pool<Backend>::block_in_use(const void* p) noexcept {
-  block* b = state_.memory.heap.find(p);
-  if (b == nullptr || b->state != block_state::in_use) {
-    ++state_.counters.rejected_frees;
-    return nullptr;
-  }
-  return b;
+void basic_pool<Backend>::put(record& owner, block& b) noexcept {
+  stream_cache& cache = owner.first_cache();
+  cache.lock.lock();
+  take_back(state_, cache, b, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  cache.lock.unlock();
 }
 
+/// Makes the calling thread remember which stream the handle names.
 template <typename Backend>
-void basic_pool<Backend>::take_back(record& owner, block& b) noexcept {
-  state_.counters.taken_back(b.requested, b.run->block_bytes);
-  state_.memory.put(owner, b);
-  ++state_.arrivals;
+remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, record& r) noexcept {
+  remembered* known = last_streams<Backend>::find(state_.number, stream);
+  if (known != nullptr && known->record == &r && known->id == r.id) {
+    return *known;
+  }
+  return last_streams<Backend>::remember(
+      {state_.number, stream, r.id, &r, &r.first_cache(), 0});
 }
 
 template <typename Backend>
 void basic_pool<Backend>::trim(std::size_t keep_bytes) {
-  pool_lock lock{state_.mutex};
+  pool_lock lock{state_.caches};
+  lock.freeze();
   if (state_.counters.idle() <= keep_bytes) {
     return;
   }
@@ -314,10 +457,14 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
 
 template <typename Backend>
 void basic_pool<Backend>::end_batch() {
-  pool_lock lock{state_.mutex};
+  pool_lock lock{state_.caches};
+  lock.freeze();
   const std::uint64_t batch = state_.memory.heap.batch();
   state_.memory.heap.next_batch();
-  const auto untouched = [&](class_index waiting) { return state_.last_batch[waiting] < batch; };
+  state_.batch.store(state_.memory.heap.batch(), std::memory_order_relaxed);
+  const auto untouched = [&](class_index waiting) {
+    return state_.caches.last_batch(waiting) < batch;
+  };
   if (state_.memory.has_idle(untouched) || state_.memory.heap.has_owned_run(batch)) {
     complete_idle_memory(lock, state_);
     state_.memory.merge_classes(untouched);
@@ -331,12 +478,13 @@ template <typename Backend>
 void basic_pool<Backend>::retire(stream_type stream) {
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
-  pool_lock lock{state_.mutex};
+  pool_lock lock{state_.caches};
   state_.captures.see(stream, seen);
   if (seen.capturing) {
     return;
   }
-  record& owner = record_of(seen.id);
+  record& owner = record_of(lock, seen.id);
+  lock.freeze();
   if (state_.memory.has_incomplete(owner)) {
     require_ok(state_.backend, seal(lock, state_, owner, stream));
   }
@@ -344,8 +492,9 @@ void basic_pool<Backend>::retire(stream_type stream) {
 
 template <typename Backend>
 pool_stats basic_pool<Backend>::stats() const {
-  const pool_lock lock{state_.mutex};
-  pool_stats s = state_.counters.report();
+  pool_lock lock{state_.caches};
+  lock.freeze();
+  pool_stats s = state_.counters.report(state_.options.exact_peaks);
   s.largest_idle_block = state_.memory.largest();
   s.streams = state_.memory.streams.size();
   s.live_events = state_.memory.events.size();
@@ -354,7 +503,8 @@ pool_stats basic_pool<Backend>::stats() const {
 
 template <typename Backend>
 void basic_pool<Backend>::reset_peaks() noexcept {
-  const pool_lock lock{state_.mutex};
+  pool_lock lock{state_.caches};
+  lock.freeze();
   state_.counters.reset_peaks();
 }
 

@@ -75,7 +75,7 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   }
   state.memory.heap.add(std::move(prepared), a.memory, a.bytes);
   state.counters.acquired(a.bytes);
-  ++state.arrivals;
+  ++state.ranges_moved;
   return a.result;
 }
 
@@ -119,7 +119,7 @@ status release_oldest(pool_lock& lock, pool_state<Backend>& state, bool& release
     return result;
   }
   state.counters.released(bytes);
-  ++state.arrivals;
+  ++state.ranges_moved;
   state.memory.heap.discard(std::move(removed));
   return result;
 }

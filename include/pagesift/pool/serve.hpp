@@ -76,7 +76,7 @@ block* reclaim(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) 
   idle_memory<Backend>& memory = state.memory;
   for (bool released = true; released;) {
     memory.merge_complete(e.taker.id);
-    if (block* b = memory.own_block(e.taker, e.wanted)) {
+    if (block* b = memory.own_block(e.taker, e.wanted.waiting)) {
       return b;
     }
     if (block* b = memory.complete_block(e.wanted.waiting)) {
@@ -129,7 +129,7 @@ template <typename Backend>
 bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t arrivals_before) {
   const bool moving = state.ranges_in_motion != 0;
   state.range_settled.wait(lock, [&] { return state.ranges_in_motion == 0; });
-  return moving || state.arrivals != arrivals_before;
+  return moving || state.arrivals() != arrivals_before;
 }
 
 /// Asks the user for memory, without the lock. Returns whether there may be some now.
@@ -145,7 +145,7 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   constexpr int max_rounds = 64;  // a bound on patience with threads that keep taking what is freed
   int user_calls = 0;
   for (int round = 0; round < max_rounds; ++round) {
-    const std::uint64_t arrivals_before = state.arrivals;
+    const std::uint64_t arrivals_before = state.arrivals();
     if (block* b = search_everything(lock, state, e)) {
       return *b;
     }
@@ -161,7 +161,7 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
 
 /// Serves a request that the taker's cache could not. The order of preference keeps independent
 /// streams independent while memory is free.
-/// Precondition: the taker is pinned.
+/// Preconditions: the taker is pinned, every cache is locked.
 /// \throws out_of_memory, backend_error, std::bad_alloc
 template <typename Backend>
 block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
@@ -173,7 +173,7 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (block* b = memory.complete_block(e.wanted.waiting)) {
     return *b;
   }
-  state.asks += memory.streams.several_seen() ? 1 : 0;
+  state.asks.fetch_add(memory.streams.several_seen() ? 1 : 0, std::memory_order_relaxed);
   require_ok(state.backend, memory.poll());
   if (block* b = memory.complete_block(e.wanted.waiting)) {
     return *b;

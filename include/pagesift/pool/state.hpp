@@ -1,46 +1,51 @@
 // What a pool consists of, and the rule for calling out of it.
 #pragma once
 
+#include <pagesift/front/cache_registry.hpp>
 #include <pagesift/front/idle_memory.hpp>
+#include <pagesift/front/last_streams.hpp>
 #include <pagesift/pool/counters.hpp>
 #include <pagesift/pool/known_captures.hpp>
 #include <pagesift/pool/options.hpp>
 
-#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 namespace pagesift {
 
-using pool_lock = std::unique_lock<std::mutex>;
-
-/// All state of a pool. `mutex` guards everything but `backend` and `options`, which need no guard.
+/// All state of a pool. The mutex in `caches` guards everything but `backend`, `options` and
+/// `number`, which need no guard, and what is atomic. A hit takes only the lock of one cache.
 template <typename Backend>
 struct pool_state {
   using stream_type = typename Backend::stream_type;
 
-  pool_state(Backend b, pool_options o) : backend{b}, options{std::move(o)}, memory{b} {}
+  pool_state(Backend b, pool_options o)
+      : backend{b}, options{std::move(o)}, counters{caches}, memory{b, caches} {}
 
   Backend backend;
   const pool_options options;
+  const std::uint64_t number = next_pool_number();
   std::size_t total_bytes = 0;  ///< what the backend has in all
 
-  std::mutex mutex;
+  cache_registry caches;
   pool_counters counters;
   idle_memory<Backend> memory;
   known_captures<stream_type> captures;
-  std::array<std::uint64_t, class_count> last_batch{};  ///< per waiting class: when last asked for
-  std::uint64_t asks = 0;         ///< misses that wished another stream had sealed its frees
-  std::uint64_t arrivals = 0;     ///< blocks taken back and ranges taken or released so far
-  std::size_t growing_bytes = 0;  ///< asked of the backend, not there yet
-  int ranges_in_motion = 0;       ///< backend calls in progress that take memory or give it back
-  std::condition_variable range_settled;
+  std::atomic<std::uint64_t> batch{0};  ///< the batch that requests count for
+  std::atomic<std::uint64_t> asks{0};     ///< misses that wished another stream had sealed its frees
+  std::uint64_t ranges_moved = 0;         ///< ranges taken or released so far
+  std::size_t growing_bytes = 0;          ///< asked of the backend, not there yet
+  int ranges_in_motion = 0;  ///< backend calls in progress that take memory or give it back
+  std::condition_variable_any range_settled;
+
+  /// Blocks taken back and ranges taken or released so far. Precondition: every cache is locked.
+  [[nodiscard]] std::uint64_t arrivals() const noexcept { return caches.frees() + ranges_moved; }
 };
 
-/// Runs `f` without the lock. Every backend call that may block and every call of user code goes
+/// Runs `f` without any lock, and takes the same locks again. Every backend call that may block and every call of user code goes
 /// through here, so that no other thread waits for it.
 template <typename Function>
 auto unlocked(pool_lock& lock, Function&& f) {

@@ -1,0 +1,169 @@
+// All caches of a pool, the pool's mutex, and the lock that stops them all.
+#pragma once
+
+#include <pagesift/front/stream_cache.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace pagesift {
+
+/// Bytes in users' hands as the caches report them. Exact where every cache is locked.
+class use_count {
+ public:
+  [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
+
+  /// Never below the true peak. Above it only where several caches were used at once: each
+  /// counts as if it had been at its own peak at the same moment as the others.
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
+  void reset_peak() noexcept { peak_ = in_use_; }
+
+  /// Takes over what the caches moved since the last time, having added up over all of them what
+  /// each moved, and the most that each had moved.
+  void add(std::ptrdiff_t moved, std::ptrdiff_t most_moved) noexcept {
+    peak_ = std::max(peak_, in_use_ + static_cast<std::size_t>(most_moved));
+    in_use_ += static_cast<std::size_t>(moved);
+  }
+
+ private:
+  std::size_t in_use_ = 0;
+  std::size_t peak_ = 0;
+};
+
+/// Bytes in users' hands, kept up at each call for pools that want exact peaks.
+class exact_use_count {
+ public:
+  void handed_out(std::size_t bytes) noexcept {
+    const std::size_t now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    std::size_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+  void taken_back(std::size_t bytes) noexcept {
+    in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() noexcept {
+    peak_.store(in_use_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::size_t> in_use_{0};
+  std::atomic<std::size_t> peak_{0};
+};
+
+/// Owns the caches. They are never destroyed while the pool lives, so a thread may keep pointing at
+/// one; whose blocks it holds it says itself.
+class cache_registry {
+ public:
+  std::mutex mutex;  ///< the pool's
+  use_count use;
+  exact_use_count exact;
+
+  /// A new cache. Precondition: the caller holds `mutex` and no cache is locked by it.
+  /// \throws std::bad_alloc
+  [[nodiscard]] stream_cache& make() { return caches_.emplace_back(); }
+
+  void lock_all() noexcept {
+    for (stream_cache& cache : caches_) {
+      cache.lock.lock();
+    }
+    settle();
+  }
+
+  void unlock_all() noexcept {
+    settle();
+    for (stream_cache& cache : caches_) {
+      cache.lock.unlock();
+    }
+  }
+
+  /// Brings `use` up to date. Precondition: every cache is locked.
+  void settle() noexcept {
+    std::ptrdiff_t moved = 0;
+    std::ptrdiff_t most_moved = 0;
+    for (stream_cache& cache : caches_) {
+      moved += cache.moved_bytes();
+      most_moved += cache.most_moved_bytes();
+      cache.settle();
+    }
+    use.add(moved, most_moved);
+  }
+
+  /// Calls `f(cache)` for each cache there is.
+  template <typename Function>
+  void for_each(Function&& f) const {
+    for (const stream_cache& cache : caches_) {
+      f(cache);
+    }
+  }
+
+  /// The last batch in which a block that would wait in class `index` was handed out.
+  [[nodiscard]] std::uint64_t last_batch(class_index index) const noexcept {
+    std::uint64_t last = 0;
+    for_each([&](const stream_cache& cache) { last = std::max(last, cache.last_batch(index)); });
+    return last;
+  }
+
+  /// Blocks taken back so far. Precondition: every cache is locked.
+  [[nodiscard]] std::uint64_t frees() const noexcept {
+    std::uint64_t sum = 0;
+    for_each([&sum](const stream_cache& cache) { sum += cache.frees(); });
+    return sum;
+  }
+
+ private:
+  std::deque<stream_cache> caches_;
+};
+
+/// The pool's mutex, and on request every cache's lock too: then nobody else is anywhere in the
+/// pool. `unlock` gives up whatever is held and `lock` takes the same again.
+class pool_lock {
+ public:
+  explicit pool_lock(cache_registry& caches) : caches_{caches} { caches_.mutex.lock(); }
+  pool_lock(const pool_lock&) = delete;
+  pool_lock& operator=(const pool_lock&) = delete;
+  ~pool_lock() { unlock(); }
+
+  /// Locks every cache, if that was not done yet.
+  void freeze() noexcept {
+    if (!frozen_) {
+      caches_.lock_all();
+      frozen_ = true;
+    }
+  }
+
+  /// Lets hits go on again; the mutex stays locked.
+  void thaw() noexcept {
+    if (frozen_) {
+      caches_.unlock_all();
+      frozen_ = false;
+    }
+  }
+
+  void unlock() noexcept {
+    if (frozen_) {
+      caches_.unlock_all();
+    }
+    caches_.mutex.unlock();
+  }
+
+  void lock() {
+    caches_.mutex.lock();
+    if (frozen_) {
+      caches_.lock_all();
+    }
+  }
+
+ private:
+  cache_registry& caches_;
+  bool frozen_ = false;
+};
+
+}  // namespace pagesift

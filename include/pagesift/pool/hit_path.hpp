@@ -1,0 +1,140 @@
+// The way of most calls: one cache of the stream, under that cache's lock and no other.
+#pragma once
+
+#include <pagesift/pool/ordering.hpp>
+#include <pagesift/pool/state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace pagesift {
+
+/// What a hit needs to know of a request.
+struct wanted_block {
+  std::size_t bytes = 0;
+  class_index index = 0;
+};
+
+/// Gives a block that was taken for a request to its user. Precondition: `cache` is locked, and is
+/// the taker's.
+template <typename Backend>
+void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
+               const wanted_block& wanted) noexcept {
+  b.use.stream = cache.stream;
+  b.requested = static_cast<std::uint16_t>(wanted.index);
+  b.needed_pages = static_cast<std::uint32_t>(pages_for(wanted.bytes));
+  cache.handed_out(b, wanted.index, state.batch.load(std::memory_order_relaxed));
+  if (state.options.exact_peaks) {
+    state.caches.exact.handed_out(b.run->block_bytes);
+  }
+  b.set(block_state::in_use);
+  return b.address;
+}
+
+/// Puts a block that was claimed from its user into a cache of the stream it was freed on.
+/// Precondition: `cache` is locked.
+template <typename Backend>
+void take_back(pool_state<Backend>& state, stream_cache& cache, block& b, epoch now) noexcept {
+  cache.taken_back(b);
+  if (state.options.exact_peaks) {
+    state.caches.exact.taken_back(b.run->block_bytes);
+  }
+  cache.push(b, {cache.stream, now});
+}
+
+/// Gives the calling thread a cache of its own on a stream whose caches it found in use.
+template <typename Backend>
+void move_apart(pool_state<Backend>& state, remembered_stream<Backend>& known) noexcept {
+  known.meetings = 0;
+  const pool_lock lock{state.caches};
+  if (known.record->id != known.id) {
+    return;
+  }
+  try {
+    known.cache = &known.record->cache_for(this_thread_number(), state.caches);
+  } catch (const std::bad_alloc&) {  // then it goes on meeting others
+  }
+}
+
+/// Locks the cache that the calling thread uses on the stream.
+template <typename Backend>
+stream_cache& lock_cache(pool_state<Backend>& state, remembered_stream<Backend>& known) noexcept {
+  constexpr unsigned meetings_before_moving = 8;  // the slow path locks caches too, now and then
+  if (!known.cache->lock.try_lock()) {
+    if (++known.meetings == meetings_before_moving) {
+      move_apart(state, known);
+    }
+    known.cache->lock.lock();
+  }
+  return *known.cache;
+}
+
+/// A block from another of the stream's caches, or null.
+template <typename Backend>
+void* hit_beside(pool_state<Backend>& state, const remembered_stream<Backend>& known,
+                 const wanted_block& wanted, class_index waiting) noexcept {
+  void* found = nullptr;
+  known.record->for_each_cache([&](stream_cache& cache) {
+    if (found != nullptr || &cache == known.cache) {
+      return;
+    }
+    cache.lock.lock();
+    block* b = cache.stream == known.id ? cache.pop_newest(waiting) : nullptr;
+    found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
+    cache.lock.unlock();
+  });
+  return found;
+}
+
+/// A block that was freed on the stream and may be used there at once, or null.
+template <typename Backend>
+void* hit(pool_state<Backend>& state, remembered_stream<Backend>& known,
+          const wanted_block& wanted) noexcept {
+  const class_index waiting = waiting_for.of[wanted.index];
+  stream_cache& cache = lock_cache(state, known);
+  block* b = cache.stream == known.id ? cache.pop_newest(waiting) : nullptr;
+  void* found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
+  cache.lock.unlock();
+  return found != nullptr ? found : hit_beside(state, known, wanted, waiting);
+}
+
+/// The block at `p`, claimed from its user; null, and counted as a rejected free, where nobody has
+/// it. Precondition: the caller has locked a cache or the pool's mutex, so that no run is given
+/// back to the page heap meanwhile.
+template <typename Backend>
+block* claim(pool_state<Backend>& state, const void* p) noexcept {
+  block* b = state.memory.heap.find(p);
+  const bool trusted = state.options.checking == checks::trusted;
+  if (b != nullptr && (trusted ? b->claim_trusted() : b->claim())) {
+    return b;
+  }
+  state.counters.rejected_frees.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+/// What became of a free.
+struct free_result {
+  block* unplaced = nullptr;  ///< claimed, but its stream is yet to be found out
+  bool wants_seal = false;
+};
+
+/// Frees the block at `p` on the stream by whose handle `known` was found, if it was handed out on
+/// that stream: then the handle named it, and still does while the stream lives.
+template <typename Backend>
+free_result free_known(pool_state<Backend>& state, remembered_stream<Backend>& known,
+                       const void* p) noexcept {
+  stream_cache& cache = lock_cache(state, known);
+  free_result result;
+  block* b = claim(state, p);
+  if (b != nullptr && cache.stream == known.id && b->use.stream == known.id) {
+    take_back(state, cache, *b, known.record->timeline.current());
+    result.wants_seal = wants_seal(state, *known.record, cache);
+  } else {
+    result.unplaced = b;
+  }
+  cache.lock.unlock();
+  return result;
+}
+
+}  // namespace pagesift
