@@ -35,20 +35,21 @@ struct last_use {
 enum class block_state : unsigned char { uncut, idle, taken, in_use };
 
 /// One block of a run. Linked into a cache of its stream while idle, so a free allocates nothing.
-struct block {
+/// Of a cache line's size: threads that use neighbouring blocks do not slow each other down.
+struct alignas(64) block {
   std::byte* address = nullptr;
   page_run* run = nullptr;
-  block* older = nullptr;
-  block* newer = nullptr;
-  last_use use;                    ///< while in use, `stream` is the one it was handed out on
-  std::uint32_t needed_pages = 0;  ///< pages the request it serves needs, where it has its own run
-  std::uint16_t requested = 0;     ///< class of the request it serves, while in use
-  unsigned char cache = 0;         ///< which cache of its stream it waits in, while idle
+  block* older = nullptr;        ///< while idle, the one freed before it in the same cache
+  last_use use;                  ///< while in use, `stream` is the one it was handed out on
+  std::size_t needed_bytes = 0;  ///< that the request it serves asked for, while in use
+  std::uint16_t requested = 0;   ///< class of that request
+  unsigned char cache = 0;       ///< which cache of its stream it waits in, while idle
   std::atomic<block_state> state{block_state::uncut};
 
-  [[nodiscard]] bool idle() const noexcept {
-    return state.load(std::memory_order_relaxed) == block_state::idle;
+  [[nodiscard]] bool is(block_state expected) const noexcept {
+    return state.load(std::memory_order_relaxed) == expected;
   }
+  void set(block_state next) noexcept { state.store(next, std::memory_order_release); }
 
   /// Takes it back from its user; false if no user has it, or another thread was first.
   [[nodiscard]] bool claim() noexcept {
@@ -57,58 +58,73 @@ struct block {
                                          std::memory_order_relaxed);
   }
 
-  /// The same for callers who promise that each block is freed once: no atomic exchange.
+  /// The same for callers who promise that no other thread frees it now: no atomic exchange.
   [[nodiscard]] bool claim_trusted() noexcept {
-    if (state.load(std::memory_order_acquire) != block_state::in_use) {
-      return false;
+    const bool in_use = state.load(std::memory_order_acquire) == block_state::in_use;
+    if (in_use) {
+      state.store(block_state::taken, std::memory_order_relaxed);
     }
-    state.store(block_state::taken, std::memory_order_relaxed);
-    return true;
+    return in_use;
   }
-
-  void set(block_state next) noexcept { state.store(next, std::memory_order_release); }
 };
 
-/// Idle blocks of one cache and class, in the order of their frees.
-class block_list {
+/// Idle blocks of one cache and class, the newest free on top. Taking a block from elsewhere than
+/// the top takes time in proportion to how deep it lies. Only `empty` may be asked by a thread that
+/// does not hold the cache's lock.
+class block_stack {
  public:
-  [[nodiscard]] bool empty() const noexcept { return newest_ == nullptr; }
-  [[nodiscard]] block* oldest() const noexcept { return oldest_; }
-  [[nodiscard]] block* newest() const noexcept { return newest_; }
+  [[nodiscard]] bool empty() const noexcept { return newest() == nullptr; }
+  [[nodiscard]] block* newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
 
-  void push_newest(block& b) noexcept {
-    b.older = newest_;
-    b.newer = nullptr;
-    (newest_ != nullptr ? newest_->newer : oldest_) = &b;
-    newest_ = &b;
+  [[nodiscard]] block* oldest() const noexcept {
+    block* b = newest();
+    while (b != nullptr && b->older != nullptr) {
+      b = b->older;
+    }
+    return b;
+  }
+
+  void push(block& b) noexcept {
+    b.older = newest();
+    set_newest(&b);
+  }
+
+  /// Precondition: not empty.
+  block& pop() noexcept {
+    block& b = *newest();
+    set_newest(b.older);
+    return b;
   }
 
   /// Puts back a block that was taken as the oldest.
   void push_oldest(block& b) noexcept {
-    b.newer = oldest_;
     b.older = nullptr;
-    (oldest_ != nullptr ? oldest_->older : newest_) = &b;
-    oldest_ = &b;
+    if (block* const last = oldest()) {
+      last->older = &b;
+    } else {
+      set_newest(&b);
+    }
   }
 
-  void erase(block& b) noexcept {
-    (b.older != nullptr ? b.older->newer : oldest_) = b.newer;
-    (b.newer != nullptr ? b.newer->older : newest_) = b.older;
-    b.older = b.newer = nullptr;
-  }
-
-  /// Precondition: not empty.
-  block& pop_newest() noexcept {
-    block& b = *newest_;
-    newest_ = b.older;
-    (newest_ != nullptr ? newest_->newer : oldest_) = nullptr;
-    b.older = nullptr;
-    return b;
+  /// Takes out every block for which `leaves(block&)` holds.
+  template <typename Leaves>
+  void remove_if(Leaves&& leaves) {
+    block* stays = nullptr;
+    for (block* b = newest(); b != nullptr; b = b->older) {
+      if (!leaves(*b)) {
+        stays = b;
+      } else if (stays != nullptr) {
+        stays->older = b->older;
+      } else {
+        set_newest(b->older);
+      }
+    }
   }
 
  private:
-  block* oldest_ = nullptr;
-  block* newest_ = nullptr;
+  void set_newest(block* b) noexcept { newest_.store(b, std::memory_order_relaxed); }
+
+  std::atomic<block*> newest_{nullptr};
 };
 
 }  // namespace pagesift

@@ -82,6 +82,7 @@ struct page_run {
   class_index waiting = 0;  ///< the class at which its idle blocks wait
   std::size_t capacity = 0;
   std::size_t cut_blocks = 0;  ///< the first so many blocks have been handed out at least once
+  bool leaving = false;        ///< on its way back to the page heap
   std::unique_ptr<block[]> blocks;
 
   [[nodiscard]] std::byte* base() const noexcept { return range->base + first * page_bytes; }

@@ -104,17 +104,24 @@ class cache_registry {
     }
   }
 
-  /// The last batch in which a block that would wait in class `index` was handed out.
-  [[nodiscard]] std::uint64_t last_batch(class_index index) const noexcept {
-    std::uint64_t last = 0;
-    for_each([&](const stream_cache& cache) { last = std::max(last, cache.last_batch(index)); });
-    return last;
+  /// What passed through all caches of class `index`. Precondition: every cache is locked.
+  [[nodiscard]] class_traffic traffic(class_index index) const noexcept {
+    class_traffic sum;
+    for_each([&sum, index](const stream_cache& cache) {
+      const class_traffic& part = cache.traffic(index);
+      sum.handed_out += part.handed_out;
+      sum.taken_back += part.taken_back;
+      sum.in_use_bytes += part.in_use_bytes;
+    });
+    return sum;
   }
 
   /// Blocks taken back so far. Precondition: every cache is locked.
   [[nodiscard]] std::uint64_t frees() const noexcept {
     std::uint64_t sum = 0;
-    for_each([&sum](const stream_cache& cache) { sum += cache.frees(); });
+    for (class_index i = 0; i < class_count; ++i) {
+      sum += traffic(i).taken_back;
+    }
     return sum;
   }
 

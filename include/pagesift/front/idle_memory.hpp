@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -36,7 +37,11 @@ class idle_memory {
 
   /// A block that `taker` freed itself: the newest, its use is ordered before whatever comes next.
   [[nodiscard]] block* own_block(record& taker, class_index waiting) noexcept {
-    return taker.first_of([waiting](stream_cache& cache) { return cache.pop_newest(waiting); });
+    block* const b = taker.first_of([waiting](stream_cache& cache) { return cache.pop(waiting); });
+    if (b != nullptr) {
+      b->set(block_state::taken);
+    }
+    return b;
   }
 
   /// A block of the request's class that is known complete, of whichever stream.
@@ -109,8 +114,7 @@ class idle_memory {
   /// Gives back runs of classes for which `untouched(class)` holds.
   template <typename Untouched>
   void merge_classes(Untouched&& untouched) noexcept {
-    merge([&](const block& b) { return untouched(b.run->waiting); },
-          quiet_stream);
+    merge([&](const block& b) { return untouched(b.run->waiting); }, quiet_stream);
     promote_complete();
   }
 
@@ -215,6 +219,7 @@ class idle_memory {
  private:
   [[nodiscard]] block& take(record& owner, block& b) noexcept {
     owner.cache_of(b).erase(b);
+    b.set(block_state::taken);
     return b;
   }
 
@@ -278,21 +283,26 @@ class idle_memory {
   /// uses are complete or `own`'s alone.
   template <typename Wanted>
   void merge(Wanted&& wanted, stream_id own) noexcept {
+    std::bitset<class_count> classes;
     heap.for_each_cut_run([&](page_run& run) {
       if (!all_blocks_idle(run, wanted)) {
         return;
       }
-      const std::optional<last_use> use = common_use(run, own);
-      if (use) {
-        give_back(run, *use);
+      if (const std::optional<last_use> use = common_use(run, own)) {
+        mark_leaving(run, *use);
+        classes.set(run.waiting);
       }
     });
+    if (classes.any()) {
+      take_marked(classes);
+      heap.for_each_cut_run([this](page_run& run) { give_back_marked(run); });
+    }
   }
 
   template <typename Wanted>
   [[nodiscard]] static bool all_blocks_idle(const page_run& run, Wanted&& wanted) {
     return std::all_of(run.blocks.get(), run.blocks.get() + run.cut_blocks,
-                       [&wanted](const block& b) { return b.idle() && wanted(b); });
+                       [&wanted](const block& b) { return b.is(block_state::idle) && wanted(b); });
   }
 
   /// The use after which the whole run is free: quiet, or the latest of `own`; none if a part of
@@ -319,16 +329,37 @@ class idle_memory {
     return common;
   }
 
-  void give_back(page_run& run, last_use use) noexcept {
-    for (std::size_t i = 0; i < run.cut_blocks; ++i) {
-      block& b = run.blocks[i];
-      (void)take(streams.find(b.use.stream), b);
+  static void mark_leaving(page_run& run, last_use use) noexcept {
+    run.leaving = true;
+    run.use = use;
+    std::for_each_n(run.blocks.get(), run.cut_blocks, [](block& b) { b.set(block_state::taken); });
+  }
+
+  /// Takes the blocks of marked runs out of all caches, in one walk along each stack.
+  void take_marked(const std::bitset<class_count>& classes) noexcept {
+    const auto take_from = [&classes](const record& r) {
+      r.for_each_cache([&classes](stream_cache& cache) {
+        for (class_index i = 0; i < class_count; ++i) {
+          if (classes[i]) {
+            cache.erase_if(i, [](const block& b) { return b.is(block_state::taken); });
+          }
+        }
+      });
+    };
+    streams.for_each_incomplete(take_from);
+    take_from(streams.quiet());
+  }
+
+  void give_back_marked(page_run& run) noexcept {
+    if (!run.leaving) {
+      return;
     }
+    run.leaving = false;
     if (run.has_uncut()) {
       std::vector<page_run*>& slabs = uncut_[class_of(run.block_bytes)];
       slabs.erase(std::find(slabs.begin(), slabs.end(), &run));
     }
-    heap.give(run, use);
+    heap.give(run, run.use);
   }
 
   Backend backend_;

@@ -13,15 +13,15 @@
 
 namespace pagesift {
 
-/// Counts of one class in one cache. Blocks may be handed out by one cache and taken back by
-/// another: only the sums over all caches mean anything, modulo 2^n.
+/// Blocks that passed through one cache, of one class of requests. They may be handed out by one
+/// cache and taken back by another: only the sums over all caches mean anything, modulo 2^64.
 struct class_traffic {
   std::uint64_t handed_out = 0;
-  std::size_t in_use_blocks = 0;
+  std::uint64_t taken_back = 0;
   std::size_t in_use_bytes = 0;
 };
 
-/// Per class a LIFO list of idle blocks, the newest free first.
+/// Per class a stack of idle blocks, the newest free on top.
 ///
 /// A stream has one cache, and a further one for each thread that found the others in use. `lock`
 /// guards it. The hit path holds one cache's lock and no other; the slow path holds the pool's
@@ -34,42 +34,60 @@ class alignas(64) stream_cache {
   stream_id stream = unordered_stream;
   unsigned char number = 0;  ///< among the caches of its stream
 
-  [[nodiscard]] bool empty() const noexcept { return blocks_ == 0; }
-  [[nodiscard]] const block_list& of(class_index index) const noexcept {
+  [[nodiscard]] const block_stack& of(class_index index) const noexcept {
     return entries_[index].idle;
   }
 
-  /// The newest block of the class, taken out; or null.
-  [[nodiscard]] block* pop_newest(class_index index) noexcept {
-    block_list& idle = entries_[index].idle;
+  /// Whether a block of the class may wait here; may be asked without the lock.
+  [[nodiscard]] bool may_have(class_index index) const noexcept {
+    return !entries_[index].idle.empty();
+  }
+
+  /// The newest block of the class, taken out; or null. Its state is left for the caller to set.
+  [[nodiscard]] block* pop(class_index index) noexcept {
+    block_stack& idle = entries_[index].idle;
     if (idle.empty()) {
       return nullptr;
     }
-    block& b = idle.pop_newest();
+    block& b = idle.pop();
     leave(b);
     return &b;
   }
 
   void push(block& b, last_use use) noexcept {
-    b.use = use;
-    enter(b);
-    waiting_list(b).push_newest(b);
     if (unsealed_epoch_ != use.freed) {
       unsealed_epoch_ = use.freed;
       unsealed_bytes_ = 0;
     }
     unsealed_bytes_ += b.run->block_bytes;
+    b.use = use;
+    b.cache = number;
+    b.set(block_state::idle);
+    waiting(b).push(b);
   }
 
   /// Puts back a block that was taken as the oldest and not used since.
   void put_back(block& b) noexcept {
-    enter(b);
-    waiting_list(b).push_oldest(b);
+    b.set(block_state::idle);
+    waiting(b).push_oldest(b);
   }
 
+  /// Takes out one block, wherever it lies.
   void erase(block& b) noexcept {
-    waiting_list(b).erase(b);
+    waiting(b).remove_if([&b](const block& other) { return &other == &b; });
     leave(b);
+  }
+
+  /// Takes out the blocks of class `index` for which `leaves(block&)` holds.
+  template <typename Leaves>
+  void erase_if(class_index index, Leaves&& leaves) {
+    entries_[index].idle.remove_if([&](block& b) {
+      const bool gone = leaves(b);
+      if (gone) {
+        leave(b);
+      }
+      return gone;
+    });
   }
 
   /// Bytes that wait here and were freed in the stream's current epoch `now`.
@@ -87,24 +105,27 @@ class alignas(64) stream_cache {
     return nullptr;
   }
 
-  /// Moves every block to `other`, as used last by `use`.
+  /// Moves every block to `other`, as used last by `use`, in the order of their frees.
   void move_to(stream_cache& other, last_use use) noexcept {
     for (entry& e : entries_) {
-      while (block* b = e.idle.oldest()) {
-        erase(*b);
-        other.push(*b, use);
+      block_stack oldest_first;
+      while (!e.idle.empty()) {
+        block& b = e.idle.pop();
+        leave(b);
+        oldest_first.push(b);
+      }
+      while (!oldest_first.empty()) {
+        other.push(oldest_first.pop(), use);
       }
     }
   }
 
-  /// A block leaves for its user, who asked for class `index`, in batch `batch`.
-  void handed_out(const block& b, class_index index, std::uint64_t batch) noexcept {
-    entry& e = entries_[index];
+  /// A block leaves for its user, who asked for class `index`.
+  void handed_out(const block& b, class_index index) noexcept {
+    class_traffic& traffic = entries_[index].traffic;
     const std::size_t bytes = b.run->block_bytes;
-    ++e.traffic.handed_out;
-    ++e.traffic.in_use_blocks;
-    e.traffic.in_use_bytes += bytes;
-    entries_[b.run->waiting].last_batch = batch;
+    ++traffic.handed_out;
+    traffic.in_use_bytes += bytes;
     moved_bytes_ += static_cast<std::ptrdiff_t>(bytes);
     most_moved_bytes_ = std::max(most_moved_bytes_, moved_bytes_);
   }
@@ -113,21 +134,14 @@ class alignas(64) stream_cache {
   void taken_back(const block& b) noexcept {
     class_traffic& traffic = entries_[b.requested].traffic;
     const std::size_t bytes = b.run->block_bytes;
-    --traffic.in_use_blocks;
+    ++traffic.taken_back;
     traffic.in_use_bytes -= bytes;
     moved_bytes_ -= static_cast<std::ptrdiff_t>(bytes);
-    ++frees_;
   }
 
   [[nodiscard]] const class_traffic& traffic(class_index index) const noexcept {
     return entries_[index].traffic;
   }
-  /// The last batch in which a block that would wait in class `index` was handed out.
-  [[nodiscard]] std::uint64_t last_batch(class_index index) const noexcept {
-    return entries_[index].last_batch;
-  }
-  /// Blocks taken back so far.
-  [[nodiscard]] std::uint64_t frees() const noexcept { return frees_; }
 
   /// What was handed out less what was taken back, in bytes, since `settle`; and the most it was.
   [[nodiscard]] std::ptrdiff_t moved_bytes() const noexcept { return moved_bytes_; }
@@ -136,33 +150,22 @@ class alignas(64) stream_cache {
 
  private:
   struct entry {
-    block_list idle;
+    block_stack idle;
     class_traffic traffic;
-    std::uint64_t last_batch = 0;
   };
 
-  [[nodiscard]] block_list& waiting_list(const block& b) noexcept {
+  [[nodiscard]] block_stack& waiting(const block& b) noexcept {
     return entries_[b.run->waiting].idle;
   }
 
-  void enter(block& b) noexcept {
-    b.cache = number;
-    b.set(block_state::idle);
-    ++blocks_;
-  }
-
-  void leave(block& b) noexcept {
-    b.set(block_state::taken);
+  void leave(const block& b) noexcept {
     unsealed_bytes_ -= b.use.freed == unsealed_epoch_ ? b.run->block_bytes : 0;
-    --blocks_;
   }
 
-  std::size_t blocks_ = 0;
   epoch unsealed_epoch_ = 0;
   std::size_t unsealed_bytes_ = 0;
   std::ptrdiff_t moved_bytes_ = 0;
   std::ptrdiff_t most_moved_bytes_ = 0;
-  std::uint64_t frees_ = 0;
   std::array<entry, class_count> entries_{};
 };
 

@@ -73,13 +73,6 @@ class stream_record {
     return found;
   }
 
-  /// Whether no block waits here. Precondition: every cache is locked.
-  [[nodiscard]] bool empty() const noexcept {
-    bool all = true;
-    for_each_cache([&all](const stream_cache& c) { all = all && c.empty(); });
-    return all;
-  }
-
   /// Starts anew for another stream. Precondition: every cache is locked, no block waits here.
   void restart(stream_id stream, epoch first) noexcept {
     id = stream;

@@ -59,8 +59,7 @@ class pool_counters {
     s.in_use = in_use();
     s.idle = s.held - s.in_use;
     s.peak_held = peak_held_;
-    s.peak_in_use =
-        exact_peaks ? caches_.exact.peak() : std::min(caches_.use.peak(), peak_held_);
+    s.peak_in_use = exact_peaks ? caches_.exact.peak() : std::min(caches_.use.peak(), peak_held_);
     s.backend_allocations = backend_allocations;
     s.backend_releases = backend_releases;
     s.events_recorded = events_recorded;
@@ -76,19 +75,13 @@ class pool_counters {
  private:
   /// \throws std::bad_alloc
   void add_class(pool_stats& s, class_index i) const {
-    class_traffic sum;
-    caches_.for_each([&sum, i](const stream_cache& cache) {
-      const class_traffic& part = cache.traffic(i);
-      sum.handed_out += part.handed_out;
-      sum.in_use_blocks += part.in_use_blocks;
-      sum.in_use_bytes += part.in_use_bytes;
-    });
+    const class_traffic sum = caches_.traffic(i);
     if (sum.handed_out == 0) {
       return;
     }
     const std::uint64_t hits = sum.handed_out - misses_[i];
     s.classes.push_back(
-        {i, block_bytes(i), sum.in_use_bytes, sum.in_use_blocks, hits, misses_[i]});
+        {i, block_bytes(i), sum.in_use_bytes, sum.handed_out - sum.taken_back, hits, misses_[i]});
     s.hits += hits;
     s.misses += misses_[i];
   }

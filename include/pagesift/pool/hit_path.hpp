@@ -23,8 +23,8 @@ void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
                const wanted_block& wanted) noexcept {
   b.use.stream = cache.stream;
   b.requested = static_cast<std::uint16_t>(wanted.index);
-  b.needed_pages = static_cast<std::uint32_t>(pages_for(wanted.bytes));
-  cache.handed_out(b, wanted.index, state.batch.load(std::memory_order_relaxed));
+  b.needed_bytes = wanted.bytes;
+  cache.handed_out(b, wanted.index);
   if (state.options.exact_peaks) {
     state.caches.exact.handed_out(b.run->block_bytes);
   }
@@ -76,11 +76,11 @@ void* hit_beside(pool_state<Backend>& state, const remembered_stream<Backend>& k
                  const wanted_block& wanted, class_index waiting) noexcept {
   void* found = nullptr;
   known.record->for_each_cache([&](stream_cache& cache) {
-    if (found != nullptr || &cache == known.cache) {
+    if (found != nullptr || &cache == known.cache || !cache.may_have(waiting)) {
       return;
     }
     cache.lock.lock();
-    block* b = cache.stream == known.id ? cache.pop_newest(waiting) : nullptr;
+    block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
     found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
     cache.lock.unlock();
   });
@@ -93,7 +93,7 @@ void* hit(pool_state<Backend>& state, remembered_stream<Backend>& known,
           const wanted_block& wanted) noexcept {
   const class_index waiting = waiting_for.of[wanted.index];
   stream_cache& cache = lock_cache(state, known);
-  block* b = cache.stream == known.id ? cache.pop_newest(waiting) : nullptr;
+  block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
   void* found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
   cache.lock.unlock();
   return found != nullptr ? found : hit_beside(state, known, wanted, waiting);

@@ -13,14 +13,12 @@ namespace pagesift {
 
 /// Streams that were capturing when a call named them, until a call sees them not capturing. A
 /// fence would end those captures. Handles are compared, never passed to a backend; one that names
-/// another stream in each thread counts together with its thread. The pool's mutex guards it, but for
-/// `none`.
+/// another stream in each thread counts together with its thread. The pool's mutex guards it, but
+/// for `none`.
 template <typename Stream>
 class known_captures {
  public:
-  [[nodiscard]] bool none() const noexcept {
-    return count_.load(std::memory_order_relaxed) == 0;
-  }
+  [[nodiscard]] bool none() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
   /// Keeps in mind what the calling thread has just seen of `stream`. \throws std::bad_alloc
   void see(Stream stream, const stream_state& seen) {

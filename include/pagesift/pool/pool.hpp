@@ -437,8 +437,7 @@ remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, re
   if (known != nullptr && known->record == &r && known->id == r.id) {
     return *known;
   }
-  return last_streams<Backend>::remember(
-      {state_.number, stream, r.id, &r, &r.first_cache(), 0});
+  return last_streams<Backend>::remember({state_.number, stream, r.id, &r, &r.first_cache(), 0});
 }
 
 template <typename Backend>
@@ -461,10 +460,8 @@ void basic_pool<Backend>::end_batch() {
   lock.freeze();
   const std::uint64_t batch = state_.memory.heap.batch();
   state_.memory.heap.next_batch();
-  state_.batch.store(state_.memory.heap.batch(), std::memory_order_relaxed);
-  const auto untouched = [&](class_index waiting) {
-    return state_.caches.last_batch(waiting) < batch;
-  };
+  state_.batch.end(state_.caches);
+  const auto untouched = [&](class_index waiting) { return !state_.batch.touched(waiting); };
   if (state_.memory.has_idle(untouched) || state_.memory.heap.has_owned_run(batch)) {
     complete_idle_memory(lock, state_);
     state_.memory.merge_classes(untouched);

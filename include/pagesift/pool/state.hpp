@@ -4,6 +4,7 @@
 #include <pagesift/front/cache_registry.hpp>
 #include <pagesift/front/idle_memory.hpp>
 #include <pagesift/front/last_streams.hpp>
+#include <pagesift/pool/batch_requests.hpp>
 #include <pagesift/pool/counters.hpp>
 #include <pagesift/pool/known_captures.hpp>
 #include <pagesift/pool/options.hpp>
@@ -34,10 +35,10 @@ struct pool_state {
   pool_counters counters;
   idle_memory<Backend> memory;
   known_captures<stream_type> captures;
-  std::atomic<std::uint64_t> batch{0};  ///< the batch that requests count for
-  std::atomic<std::uint64_t> asks{0};     ///< misses that wished another stream had sealed its frees
-  std::uint64_t ranges_moved = 0;         ///< ranges taken or released so far
-  std::size_t growing_bytes = 0;          ///< asked of the backend, not there yet
+  batch_requests batch;
+  std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
+  std::uint64_t ranges_moved = 0;      ///< ranges taken or released so far
+  std::size_t growing_bytes = 0;       ///< asked of the backend, not there yet
   int ranges_in_motion = 0;  ///< backend calls in progress that take memory or give it back
   std::condition_variable_any range_settled;
 
@@ -45,8 +46,8 @@ struct pool_state {
   [[nodiscard]] std::uint64_t arrivals() const noexcept { return caches.frees() + ranges_moved; }
 };
 
-/// Runs `f` without any lock, and takes the same locks again. Every backend call that may block and every call of user code goes
-/// through here, so that no other thread waits for it.
+/// Runs `f` without any lock, and takes the same locks again. Every backend call that may block and
+/// every call of user code goes through here, so that no other thread waits for it.
 template <typename Function>
 auto unlocked(pool_lock& lock, Function&& f) {
   struct relock {
