@@ -66,13 +66,28 @@ class cache_registry {
   use_count use;
   exact_use_count exact;
 
-  /// A new cache. Precondition: the caller holds `mutex` and no cache is locked by it.
-  /// \throws std::bad_alloc
-  [[nodiscard]] stream_cache& make() { return caches_.emplace_back(); }
+  /// A new cache, whose lock is biased to the calling thread if `own` says that it will use it
+  /// most. Precondition: the caller holds `mutex` and no cache is locked by it. \throws
+  /// std::bad_alloc
+  [[nodiscard]] stream_cache& make(bool own) {
+    stream_cache& made = caches_.emplace_back();
+    if (own) {
+      made.lock.bias_to(this_thread_mark());
+    }
+    return made;
+  }
 
   void lock_all() noexcept {
+    bool fence_needed = false;
     for (stream_cache& cache : caches_) {
-      cache.lock.lock();
+      const bool needed = cache.lock.claim(this_thread_mark());
+      fence_needed = fence_needed || needed;
+    }
+    if (fence_needed) {
+      asymmetric_fence::heavy();
+    }
+    for (stream_cache& cache : caches_) {
+      cache.lock.wait_for_owner();
     }
     settle();
   }
@@ -80,7 +95,7 @@ class cache_registry {
   void unlock_all() noexcept {
     settle();
     for (stream_cache& cache : caches_) {
-      cache.lock.unlock();
+      cache.lock.unclaim();
     }
   }
 

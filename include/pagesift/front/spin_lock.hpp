@@ -1,4 +1,4 @@
-// The lock of a stream cache: held for a few dozen instructions, or by the slow path for longer.
+// A lock of one word that is held for a few dozen instructions, or now and then for longer.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,23 @@
 
 namespace pagesift {
 
-/// A lock of one word. Those who hold it for a moment spin; whoever meets the slow path, which may
-/// hold it for long, lets other threads run meanwhile.
+/// Waits until `done()`: spinning at first, then letting other threads run.
+template <typename Done>
+void spin_until(Done&& done) noexcept {
+  constexpr int spins_before_yield = 256;  // about 10 us: longer than any hit takes
+  for (int spins = 0; !done(); ++spins) {
+    if (spins >= spins_before_yield) {
+      std::this_thread::yield();
+      continue;
+    }
+#if defined(__x86_64__) || defined(_M_X64)
+    _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield" ::: "memory");
+#endif
+  }
+}
+
 class spin_lock {
  public:
   /// Whether it was free and is now the caller's.
@@ -22,34 +37,13 @@ class spin_lock {
 
   void lock() noexcept {
     while (!try_lock()) {
-      wait();
+      spin_until([this] { return !held_.load(std::memory_order_relaxed); });
     }
   }
 
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
-  /// Until it looks free.
-  void wait() const noexcept {
-    constexpr int spins_before_yield = 256;  // about 10 us: longer than any hit takes
-    for (int spins = 0; held_.load(std::memory_order_relaxed); ++spins) {
-      if (spins >= spins_before_yield) {
-        std::this_thread::yield();
-      } else {
-        pause();
-      }
-    }
-  }
-
-  /// Leaves the core to its other thread for a moment.
-  static void pause() noexcept {
-#if defined(__x86_64__) || defined(_M_X64)
-    _mm_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield" ::: "memory");
-#endif
-  }
-
   std::atomic<bool> held_{false};
 };
 

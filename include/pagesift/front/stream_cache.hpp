@@ -4,7 +4,7 @@
 #include <pagesift/back/page_run.hpp>
 #include <pagesift/back/request.hpp>
 #include <pagesift/core/size_class.hpp>
-#include <pagesift/front/spin_lock.hpp>
+#include <pagesift/front/cache_lock.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ struct class_traffic {
 /// mutex and then all of them (see cache_registry.hpp), and so may look at any.
 class alignas(64) stream_cache {
  public:
-  spin_lock lock;
+  cache_lock lock;
 
   /// Whose blocks wait here. Changes only while every cache is locked.
   stream_id stream = unordered_stream;

@@ -47,7 +47,7 @@ class stream_record {
     if (stream_cache* present = cache(number)) {
       return *present;
     }
-    stream_cache& made = all.make();
+    stream_cache& made = all.make(true);
     made.stream = id;
     made.number = static_cast<unsigned char>(number);
     caches_[number].store(&made, std::memory_order_release);
@@ -73,12 +73,22 @@ class stream_record {
     return found;
   }
 
-  /// Starts anew for another stream. Precondition: every cache is locked, no block waits here.
+  /// Starts anew for another stream. Precondition: it was retired or is new, and no cache is locked
+  /// by the caller. Threads that remember the former stream look at its caches now and then.
   void restart(stream_id stream, epoch first) noexcept {
     id = stream;
     timeline.restart(first);
     asks_answered.store(0, std::memory_order_relaxed);
-    for_each_cache([stream](stream_cache& c) { c.stream = stream; });
+    for_each_cache([stream](stream_cache& c) {
+      const cache_guard guard{c.lock};
+      c.stream = stream;
+    });
+  }
+
+  /// Belongs to no stream any more. Precondition: every cache is locked, no block waits here.
+  void retire() noexcept {
+    id = unordered_stream;
+    for_each_cache([](stream_cache& c) { c.stream = unordered_stream; });
   }
 
  private:

@@ -29,8 +29,8 @@ class stream_table {
 
   explicit stream_table(cache_registry& caches)
       : caches_{caches},
-        quiet_{quiet_stream, std::numeric_limits<epoch>::max(), caches.make()},
-        unordered_{unordered_stream, next_epoch(), caches.make()} {}
+        quiet_{quiet_stream, std::numeric_limits<epoch>::max(), caches.make(false)},
+        unordered_{unordered_stream, next_epoch(), caches.make(false)} {}
 
   /// Idle blocks whose last use the host has seen complete. Its timeline calls every epoch so.
   [[nodiscard]] record& quiet() noexcept { return quiet_; }
@@ -61,12 +61,12 @@ class stream_table {
     }
     if (spare_.empty()) {
       spare_.reserve(records_.size() + 1);
-      spare_.push_back(&records_.emplace_back(unordered_stream, epoch{1}, caches_.make()));
+      spare_.push_back(&records_.emplace_back(unordered_stream, epoch{1}, caches_.make(true)));
     }
     record& r = *spare_.back();
     by_id_.emplace(id, &r);
     spare_.pop_back();
-    restart(r, id);
+    r.restart(id, next_epoch());
     note_size();
     return r;
   }
@@ -125,7 +125,7 @@ class stream_table {
       }
       r.for_each_cache(
           [this](stream_cache& cache) { cache.move_to(quiet_.first_cache(), last_use{}); });
-      r.restart(unordered_stream, epoch{1});
+      r.retire();
       spare_.push_back(&r);  // never more than there are records: `of` made room
       i = by_id_.erase(i);
     }
@@ -147,13 +147,6 @@ class stream_table {
   }
 
  private:
-  /// No thread uses a spare record's caches, but one may still try them: it locks them to find out.
-  void restart(record& r, stream_id id) noexcept {
-    r.for_each_cache([](stream_cache& cache) { cache.lock.lock(); });
-    r.restart(id, next_epoch());
-    r.for_each_cache([](stream_cache& cache) { cache.lock.unlock(); });
-  }
-
   void note_size() noexcept {
     if (by_id_.size() > 1) {
       several_seen_.store(true, std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // The way of most calls: one cache of the stream, under that cache's lock and no other.
 #pragma once
 
+#include <pagesift/core/inlining.hpp>
 #include <pagesift/pool/ordering.hpp>
 #include <pagesift/pool/state.hpp>
 
@@ -19,8 +20,8 @@ struct wanted_block {
 /// Gives a block that was taken for a request to its user. Precondition: `cache` is locked, and is
 /// the taker's.
 template <typename Backend>
-void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
-               const wanted_block& wanted) noexcept {
+PAGESIFT_ALWAYS_INLINE void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
+                                      const wanted_block& wanted) noexcept {
   b.use.stream = cache.stream;
   b.requested = static_cast<std::uint16_t>(wanted.index);
   b.needed_bytes = wanted.bytes;
@@ -35,7 +36,8 @@ void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
 /// Puts a block that was claimed from its user into a cache of the stream it was freed on.
 /// Precondition: `cache` is locked.
 template <typename Backend>
-void take_back(pool_state<Backend>& state, stream_cache& cache, block& b, epoch now) noexcept {
+PAGESIFT_ALWAYS_INLINE void take_back(pool_state<Backend>& state, stream_cache& cache, block& b,
+                                      epoch now) noexcept {
   cache.taken_back(b);
   if (state.options.exact_peaks) {
     state.caches.exact.taken_back(b.run->block_bytes);
@@ -45,7 +47,8 @@ void take_back(pool_state<Backend>& state, stream_cache& cache, block& b, epoch 
 
 /// Gives the calling thread a cache of its own on a stream whose caches it found in use.
 template <typename Backend>
-void move_apart(pool_state<Backend>& state, remembered_stream<Backend>& known) noexcept {
+PAGESIFT_RARELY_CALLED void move_apart(pool_state<Backend>& state,
+                                       remembered_stream<Backend>& known) noexcept {
   known.meetings = 0;
   const pool_lock lock{state.caches};
   if (known.record->id != known.id) {
@@ -57,53 +60,85 @@ void move_apart(pool_state<Backend>& state, remembered_stream<Backend>& known) n
   }
 }
 
-/// Locks the cache that the calling thread uses on the stream.
+/// Holds the cache that the calling thread uses on a stream.
 template <typename Backend>
-stream_cache& lock_cache(pool_state<Backend>& state, remembered_stream<Backend>& known) noexcept {
-  constexpr unsigned meetings_before_moving = 8;  // the slow path locks caches too, now and then
-  if (!known.cache->lock.try_lock()) {
-    if (++known.meetings == meetings_before_moving) {
-      move_apart(state, known);
+class used_cache {
+ public:
+  PAGESIFT_ALWAYS_INLINE used_cache(pool_state<Backend>& state,
+                                    remembered_stream<Backend>& known) noexcept
+      : cache_{known.cache} {
+    const thread_mark caller = this_thread_mark();
+    entered_ = cache_->lock.enter(caller);
+    if (!entered_ && !cache_->lock.try_lock(caller)) {
+      meet(state, known, caller);
     }
-    known.cache->lock.lock();
   }
-  return *known.cache;
-}
+  PAGESIFT_ALWAYS_INLINE ~used_cache() {
+    if (entered_) {
+      cache_->lock.leave();
+    } else {
+      cache_->lock.unlock();
+    }
+  }
+  used_cache(const used_cache&) = delete;
+  used_cache& operator=(const used_cache&) = delete;
+
+  [[nodiscard]] stream_cache& get() const noexcept { return *cache_; }
+
+ private:
+  /// Somebody else holds it: the slow path, or a thread that uses the same stream.
+  PAGESIFT_RARELY_CALLED void meet(pool_state<Backend>& state, remembered_stream<Backend>& known,
+                                   thread_mark caller) noexcept {
+    constexpr unsigned meetings_before_moving = 8;
+    if (!cache_->lock.biased_to(caller) && ++known.meetings == meetings_before_moving) {
+      move_apart(state, known);
+      cache_ = known.cache;
+    }
+    cache_->lock.lock(caller);
+  }
+
+  stream_cache* cache_;
+  bool entered_;
+};
 
 /// A block from another of the stream's caches, or null.
 template <typename Backend>
-void* hit_beside(pool_state<Backend>& state, const remembered_stream<Backend>& known,
-                 const wanted_block& wanted, class_index waiting) noexcept {
+PAGESIFT_RARELY_CALLED void* hit_beside(pool_state<Backend>& state,
+                                        const remembered_stream<Backend>& known,
+                                        const wanted_block& wanted, class_index waiting) noexcept {
   void* found = nullptr;
   known.record->for_each_cache([&](stream_cache& cache) {
     if (found != nullptr || &cache == known.cache || !cache.may_have(waiting)) {
       return;
     }
-    cache.lock.lock();
+    const cache_guard guard{cache.lock};
     block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
     found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
-    cache.lock.unlock();
   });
   return found;
 }
 
 /// A block that was freed on the stream and may be used there at once, or null.
 template <typename Backend>
-void* hit(pool_state<Backend>& state, remembered_stream<Backend>& known,
-          const wanted_block& wanted) noexcept {
+PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<Backend>& known,
+                                 const wanted_block& wanted) noexcept {
   const class_index waiting = waiting_for.of[wanted.index];
-  stream_cache& cache = lock_cache(state, known);
-  block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
-  void* found = b == nullptr ? nullptr : hand_out(state, cache, *b, wanted);
-  cache.lock.unlock();
-  return found != nullptr ? found : hit_beside(state, known, wanted, waiting);
+  {
+    const used_cache used{state, known};
+    stream_cache& cache = used.get();
+    block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
+    if (b != nullptr) {
+      return hand_out(state, cache, *b, wanted);
+    }
+  }
+  return hit_beside(state, known, wanted, waiting);
 }
 
 /// The block at `p`, claimed from its user; null, and counted as a rejected free, where nobody has
 /// it. Precondition: the caller has locked a cache or the pool's mutex, so that no run is given
 /// back to the page heap meanwhile.
 template <typename Backend>
-block* claim(pool_state<Backend>& state, const void* p) noexcept {
+PAGESIFT_ALWAYS_INLINE block* claim(pool_state<Backend>& state, const void* p) noexcept {
   block* b = state.memory.heap.find(p);
   const bool trusted = state.options.checking == checks::trusted;
   if (b != nullptr && (trusted ? b->claim_trusted() : b->claim())) {
@@ -122,9 +157,11 @@ struct free_result {
 /// Frees the block at `p` on the stream by whose handle `known` was found, if it was handed out on
 /// that stream: then the handle named it, and still does while the stream lives.
 template <typename Backend>
-free_result free_known(pool_state<Backend>& state, remembered_stream<Backend>& known,
-                       const void* p) noexcept {
-  stream_cache& cache = lock_cache(state, known);
+PAGESIFT_ALWAYS_INLINE free_result free_known(pool_state<Backend>& state,
+                                              remembered_stream<Backend>& known,
+                                              const void* p) noexcept {
+  const used_cache used{state, known};
+  stream_cache& cache = used.get();
   free_result result;
   block* b = claim(state, p);
   if (b != nullptr && cache.stream == known.id && b->use.stream == known.id) {
@@ -133,7 +170,6 @@ free_result free_known(pool_state<Backend>& state, remembered_stream<Backend>& k
   } else {
     result.unplaced = b;
   }
-  cache.lock.unlock();
   return result;
 }
 

@@ -51,6 +51,14 @@ bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& 
          cache.unsealed_bytes(owner.timeline.current()) >= state.options.seal_bytes;
 }
 
+/// The same, asked some time after the free by a thread that holds no cache.
+template <typename Backend>
+bool still_wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner,
+                      stream_cache& cache) noexcept {
+  const cache_guard guard{cache.lock};
+  return wants_seal(state, owner, cache);
+}
+
 /// Makes a backend call with the event of one of `owner`'s seals, without the lock. Neither is
 /// given up meanwhile.
 template <typename Backend, typename Call>

@@ -3,6 +3,7 @@
 
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/core/error.hpp>
+#include <pagesift/core/inlining.hpp>
 #include <pagesift/core/statistics.hpp>
 #include <pagesift/pool/bound_stream.hpp>
 #include <pagesift/pool/default_pools.hpp>
@@ -153,7 +154,7 @@ class basic_pool {
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
   void place(block& b, stream_type stream) noexcept;
-  void seal_after_free(record& owner, stream_id id, const stream_cache& cache,
+  void seal_after_free(record& owner, stream_id id, stream_cache& cache,
                        stream_type stream) noexcept;
 
   [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
@@ -227,8 +228,10 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
 }
 
 template <typename Backend>
-void* basic_pool<Backend>::allocate_on(stream_type stream, const stream_state& seen,
-                                       const wanted_block& wanted, std::size_t alignment) {
+PAGESIFT_ALWAYS_INLINE void* basic_pool<Backend>::allocate_on(stream_type stream,
+                                                              const stream_state& seen,
+                                                              const wanted_block& wanted,
+                                                              std::size_t alignment) {
   if (seen.result.ok() && !seen.capturing && state_.captures.none()) {
     remembered* known = last_streams<Backend>::find(state_.number, stream);
     if (known != nullptr && known->id == seen.id) {
@@ -241,8 +244,10 @@ void* basic_pool<Backend>::allocate_on(stream_type stream, const stream_state& s
 }
 
 template <typename Backend>
-void* basic_pool<Backend>::allocate_slowly(stream_type stream, const stream_state& seen,
-                                           const wanted_block& wanted, std::size_t alignment) {
+PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type stream,
+                                                                  const stream_state& seen,
+                                                                  const wanted_block& wanted,
+                                                                  std::size_t alignment) {
   require_ok(state_.backend, seen.result);
   const request r = make_request(wanted.bytes, alignment);
   pool_lock lock{state_.caches};
@@ -308,7 +313,8 @@ void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, v
 
 /// Frees on a stream that is known by its handle and does not capture.
 template <typename Backend>
-void basic_pool<Backend>::free_on(remembered& known, const void* p, stream_type stream) noexcept {
+PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, const void* p,
+                                                         stream_type stream) noexcept {
   record& owner = *known.record;
   const stream_id id = known.id;
   const free_result result = free_known(state_, known, p);
@@ -320,7 +326,8 @@ void basic_pool<Backend>::free_on(remembered& known, const void* p, stream_type 
 }
 
 template <typename Backend>
-void basic_pool<Backend>::free_slowly(const void* p, stream_type stream) noexcept {
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
+                                                             stream_type stream) noexcept {
   block* b = nullptr;
   {
     const pool_lock lock{state_.caches};
@@ -333,7 +340,7 @@ void basic_pool<Backend>::free_slowly(const void* p, stream_type stream) noexcep
 
 /// Finds out on which stream a claimed block is freed, and lets it wait there.
 template <typename Backend>
-void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   pool_lock lock{state_.caches};
   record& owner = record_for_free(lock, stream, seen);
@@ -353,17 +360,15 @@ void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
 /// Seals after a free that took the handle's word for the stream: an event says something about a
 /// stream only if it was recorded on that very one.
 template <typename Backend>
-void basic_pool<Backend>::seal_after_free(record& owner, stream_id id, const stream_cache& cache,
-                                          stream_type stream) noexcept {
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::seal_after_free(record& owner, stream_id id,
+                                                                 stream_cache& cache,
+                                                                 stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   if (!seen.result.ok() || seen.capturing || seen.id != id) {
     return;
   }
   pool_lock lock{state_.caches};
-  lock.freeze();
-  const bool wanted = owner.id == id && wants_seal(state_, owner, cache);
-  lock.thaw();
-  if (wanted) {
+  if (owner.id == id && still_wants_seal(state_, owner, cache)) {
     try {
       (void)seal(lock, state_, owner, stream);
     } catch (const std::bad_alloc&) {
@@ -425,9 +430,8 @@ stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, st
 template <typename Backend>
 void basic_pool<Backend>::put(record& owner, block& b) noexcept {
   stream_cache& cache = owner.first_cache();
-  cache.lock.lock();
+  const cache_guard guard{cache.lock};
   take_back(state_, cache, b, owner.id == quiet_stream ? 0 : owner.timeline.current());
-  cache.lock.unlock();
 }
 
 /// Makes the calling thread remember which stream the handle names.
