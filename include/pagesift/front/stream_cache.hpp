@@ -95,6 +95,26 @@ class alignas(64) stream_cache {
     return unsealed_epoch_ == now ? unsealed_bytes_ : 0;
   }
 
+  /// Whether a free has just brought the bytes that no event covers to `threshold`, and it is time
+  /// for another seal on that account. Nobody has asked for one: so each time it is granted, twice
+  /// as many frees as before go by until the next. A block that is freed and taken again in a loop,
+  /// larger than the threshold, would else cost an event each time.
+  [[nodiscard]] bool seal_is_due(epoch now, std::size_t threshold) noexcept {
+    if (unsealed_bytes(now) < threshold) {
+      return false;
+    }
+    if (frees_until_seal_ != 0) {
+      --frees_until_seal_;
+      return false;
+    }
+    return true;
+  }
+  void sealed_unasked() noexcept {
+    seal_interval_ = std::min(2 * seal_interval_ + 1, max_seal_interval);
+    frees_until_seal_ = seal_interval_;
+  }
+  void sealed_on_request() noexcept { seal_interval_ = frees_until_seal_ = 0; }
+
   /// The largest block that waits here, or null.
   [[nodiscard]] const block* largest() const noexcept {
     for (class_index i = class_count; i-- > 0;) {
@@ -162,8 +182,12 @@ class alignas(64) stream_cache {
     unsealed_bytes_ -= b.use.freed == unsealed_epoch_ ? b.run->block_bytes : 0;
   }
 
+  static constexpr std::uint32_t max_seal_interval = 1U << 16U;
+
   epoch unsealed_epoch_ = 0;
   std::size_t unsealed_bytes_ = 0;
+  std::uint32_t seal_interval_ = 0;
+  std::uint32_t frees_until_seal_ = 0;
   std::ptrdiff_t moved_bytes_ = 0;
   std::ptrdiff_t most_moved_bytes_ = 0;
   std::array<entry, class_count> entries_{};

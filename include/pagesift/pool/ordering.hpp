@@ -36,27 +36,26 @@ status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>&
   return result;
 }
 
-/// Whether a free that brought `owner` the bytes of `cache` should be followed by a seal. Needs no
-/// mutex.
+/// Whether a free into `cache` should be followed by a seal of its stream, `owner`. Needs no mutex.
+/// Precondition: `cache` is locked.
 template <typename Backend>
 bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner,
-                const stream_cache& cache) noexcept {
+                stream_cache& cache) noexcept {
   const auto& streams = state.memory.streams;
   if (!streams.several_seen()) {
     return false;
   }
   const bool asked = owner.asks_answered.load(std::memory_order_relaxed) !=
                      state.asks.load(std::memory_order_relaxed);
-  return asked || streams.many() || owner.timeline.owes_seal() ||
-         cache.unsealed_bytes(owner.timeline.current()) >= state.options.seal_bytes;
-}
-
-/// The same, asked some time after the free by a thread that holds no cache.
-template <typename Backend>
-bool still_wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner,
-                      stream_cache& cache) noexcept {
-  const cache_guard guard{cache.lock};
-  return wants_seal(state, owner, cache);
+  if (asked || streams.many() || owner.timeline.owes_seal()) {
+    cache.sealed_on_request();
+    return true;
+  }
+  if (cache.seal_is_due(owner.timeline.current(), state.options.seal_bytes)) {
+    cache.sealed_unasked();
+    return true;
+  }
+  return false;
 }
 
 /// Makes a backend call with the event of one of `owner`'s seals, without the lock. Neither is

@@ -154,13 +154,12 @@ class basic_pool {
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
   void place(block& b, stream_type stream) noexcept;
-  void seal_after_free(record& owner, stream_id id, stream_cache& cache,
-                       stream_type stream) noexcept;
+  void seal_after_free(record& owner, stream_id id, stream_type stream) noexcept;
 
   [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
   [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
                                         const stream_state& seen) noexcept;
-  void put(record& owner, block& b) noexcept;
+  bool put(record& owner, block& b) noexcept;
   remembered& remember(stream_type stream, record& r) noexcept;
 
   mutable pool_state<Backend> state_;
@@ -321,7 +320,7 @@ PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, cons
   if (result.unplaced != nullptr) {
     place(*result.unplaced, stream);
   } else if (result.wants_seal) {
-    seal_after_free(owner, id, *known.cache, stream);
+    seal_after_free(owner, id, stream);
   }
 }
 
@@ -344,12 +343,11 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type str
   const stream_state seen = state_.backend.inspect(stream);
   pool_lock lock{state_.caches};
   record& owner = record_for_free(lock, stream, seen);
-  put(owner, b);
-  if (owner.id == unordered_stream) {
-    return;
+  const bool wants_seal = put(owner, b);
+  if (owner.id != unordered_stream) {
+    remember(stream, owner);
   }
-  remember(stream, owner);
-  if (wants_seal(state_, owner, owner.first_cache())) {
+  if (wants_seal) {
     try {
       (void)seal(lock, state_, owner, stream);  // not sealed now: a later free will try again
     } catch (const std::bad_alloc&) {
@@ -361,14 +359,13 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type str
 /// stream only if it was recorded on that very one.
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void basic_pool<Backend>::seal_after_free(record& owner, stream_id id,
-                                                                 stream_cache& cache,
                                                                  stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   if (!seen.result.ok() || seen.capturing || seen.id != id) {
     return;
   }
   pool_lock lock{state_.caches};
-  if (owner.id == id && still_wants_seal(state_, owner, cache)) {
+  if (owner.id == id) {
     try {
       (void)seal(lock, state_, owner, stream);
     } catch (const std::bad_alloc&) {
@@ -385,7 +382,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (block* b = claim(state_, p)) {
     const bool complete = state_.captures.none() && fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
-    put(complete ? streams.quiet() : streams.unordered(), *b);
+    (void)put(complete ? streams.quiet() : streams.unordered(), *b);
   }
 }
 
@@ -426,12 +423,15 @@ stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, st
   return state_.memory.streams.unordered();
 }
 
-/// Lets a claimed block wait on `owner`. Precondition: no cache is locked by the caller.
+/// Lets a claimed block wait on `owner`. \returns whether that should be followed by a seal.
+/// Precondition: no cache is locked by the caller.
 template <typename Backend>
-void basic_pool<Backend>::put(record& owner, block& b) noexcept {
+bool basic_pool<Backend>::put(record& owner, block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
   take_back(state_, cache, b, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
+  return named && wants_seal(state_, owner, cache);
 }
 
 /// Makes the calling thread remember which stream the handle names.
