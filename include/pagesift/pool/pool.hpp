@@ -175,7 +175,7 @@ basic_pool<Backend>::~basic_pool() {
   state_.memory.merge_complete(quiet_stream);
   bool released = false;
   // A range that cannot be released becomes the youngest, so that each is tried once.
-  for (std::size_t untried = state_.memory.heap.range_count(); untried != 0; --untried) {
+  for (std::size_t untried = state_.memory.heap.granule_count(); untried != 0; --untried) {
     (void)release_oldest(lock, state_, released);
   }
   state_.memory.events.destroy_all(state_.backend);

@@ -98,29 +98,29 @@ status grow(pool_lock& lock, pool_state<Backend>& state, const run_shape& shape)
   return result.shortage() && next > shape.pages ? add_range(lock, state, shape.pages) : result;
 }
 
-/// Releases the range that has been quiet for longest, of those not touched since batch `before`.
-/// `released` says whether there was one. On failure the range stays.
+/// Releases the granule that has been quiet for longest, of those not touched since batch `before`.
+/// `released` says whether there was one. On failure it stays.
 template <typename Backend>
 status release_oldest(pool_lock& lock, pool_state<Backend>& state, bool& released,
                       std::uint64_t before = std::numeric_limits<std::uint64_t>::max()) noexcept {
-  page_range* oldest = state.memory.heap.oldest_quiet_range(before);
-  released = oldest != nullptr;
+  page_heap& heap = state.memory.heap;
+  const page_heap::removed_granule oldest = heap.remove_oldest(before);
+  released = oldest.piece != nullptr;
   if (!released) {
     return {};
   }
-  auto removed = state.memory.heap.remove(*oldest);
-  void* memory = removed.range->acquired;
-  const std::size_t bytes = removed.range->acquired_bytes;
+  void* memory = oldest.place->space->acquired;
+  const std::size_t bytes = oldest.place->space->acquired_bytes;
   const status result =
       move_range(lock, state, [&] { return state.backend.release(memory, bytes); });
   if (!result.ok()) {
     released = false;
-    state.memory.heap.add(std::move(removed), memory, bytes);
+    heap.put_back(oldest);
     return result;
   }
   state.counters.released(bytes);
   ++state.arrivals;
-  state.memory.heap.discard(std::move(removed));
+  heap.forget(oldest);
   return result;
 }
 
