@@ -27,12 +27,6 @@ const void* address(std::uintptr_t a) {
 }
 const void* page(std::uintptr_t number) { return address(number * page_bytes); }
 
-void cover(map& m, const void* base, std::size_t pages) {
-  m.reserve(pages);
-  m.cover(base, pages);
-  m.unreserve(pages);
-}
-
 }  // namespace
 
 TEST_CASE("an address that was never covered has no entry, whatever it is") {
@@ -48,7 +42,7 @@ TEST_CASE("an address that was never covered has no entry, whatever it is") {
 TEST_CASE("an entry holds for every address of its page and for no other page") {
   map m;
   thing t;
-  cover(m, page(1000), 3);
+  m.reserve_and_cover(page(1000), 3);
   m.set(page(1001), &t);
   CHECK(m.at(page(1001)) == &t);
   CHECK(m.at(address(1001 * page_bytes + 12345)) == &t);
@@ -61,7 +55,7 @@ TEST_CASE("an entry holds for every address of its page and for no other page") 
 TEST_CASE("only a published entry is found as published") {
   map m;
   thing t;
-  cover(m, page(7), 1);
+  m.reserve_and_cover(page(7), 1);
   m.set(page(7), &t);
   CHECK(m.published(page(7)) == nullptr);
   m.publish(page(7), t);
@@ -78,7 +72,7 @@ TEST_CASE("pages that lie across tables of both levels have entries of their own
         (std::uintptr_t{1} << 36) - table_pages}) {
     map m;
     std::vector<thing> things(4);
-    cover(m, page(edge - 2), 4);
+    m.reserve_and_cover(page(edge - 2), 4);
     for (std::size_t i = 0; i < things.size(); ++i) {
       m.set(page(edge - 2 + i), &things[i]);
     }
@@ -93,7 +87,7 @@ TEST_CASE("a stretch of many tables is covered from its first page to its last")
   thing t;
   constexpr std::size_t pages = 5 * table_pages + 1;
   const std::uintptr_t first = 10 * table_pages - 1;
-  cover(m, page(first), pages);
+  m.reserve_and_cover(page(first), pages);
   for (std::size_t i = 0; i < pages; i += table_pages) {
     m.set(page(first + i), &t);
     CHECK(m.at(page(first + i)) == &t);
@@ -133,7 +127,7 @@ TEST_CASE("whoever finds a published entry sees what was written to its object b
   }};
   for (std::size_t i = 0; i < pages; ++i) {
     const void* const p = page(3 * table_pages - pages / 2 + i);
-    cover(m, p, 1);
+    m.reserve_and_cover(p, 1);
     things[i].value = static_cast<int>(i) + 1;
     m.publish(p, things[i]);
   }

@@ -32,6 +32,9 @@ class address_map {
   /// Addresses are below two to this power, which holds for every system in use.
   static constexpr unsigned address_bits = 57;
 
+  /// Pages of one table of the lowest level.
+  static constexpr std::size_t table_pages = std::size_t{1} << 12;
+
   /// \throws std::bad_alloc
   address_map() : root_{make_table()} {}
 
@@ -60,6 +63,13 @@ class address_map {
     }
   }
 
+  /// Makes the tables for the pages from `base` on. \throws std::bad_alloc; some may be made then
+  void reserve_and_cover(const void* base, std::size_t pages) {
+    reserve(pages);
+    cover(base, pages);
+    unreserve(pages);
+  }
+
   /// The entry of the page in which `p` lies; null where there is none. Safe for any pointer.
   [[nodiscard]] T* at(const void* p) const noexcept { return object_of(word_at(p)); }
 
@@ -81,9 +91,9 @@ class address_map {
   }
 
  private:
-  static constexpr unsigned level_bits = 12;
+  static constexpr unsigned level_bits = floor_log2(table_pages);
   static constexpr unsigned page_bits = floor_log2(page_bytes);
-  static constexpr std::size_t entries = std::size_t{1} << level_bits;
+  static constexpr std::size_t entries = table_pages;
   static constexpr std::size_t index_mask = entries - 1;
   static constexpr std::uintptr_t tag = 1;
   static_assert(3 * level_bits + page_bits == address_bits);

@@ -39,9 +39,10 @@ struct block {
   page_run* run = nullptr;
   block* older = nullptr;
   block* newer = nullptr;
-  last_use use;               ///< meaningful while idle
+  last_use use;               ///< while idle; while in use: its `stream`, that got the block
   class_index requested = 0;  ///< class of the request it serves, while in use
   block_state state = block_state::uncut;
+  std::size_t needed_pages = 0;  ///< of a large block in use: what its request needs; else 0
 };
 
 /// Idle blocks of one stream and class, in the order of their frees.

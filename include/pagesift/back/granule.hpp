@@ -20,6 +20,8 @@ struct granule {
   std::uint64_t last_touched = 0;  ///< the heap's tick when a part of it was last given back
   std::uint64_t last_batch = 0;    ///< the batch in which a part of it was last taken
   std::uint64_t physical = 0;      ///< the backend's name of it; 0 for an acquisition
+  page_run* place = nullptr;       ///< while it is on its way: its pages, a taken run of their own
+  granule* next = nullptr;         ///< while it is on its way: the next one of the same journey
 
   [[nodiscard]] std::byte* end() const noexcept { return start + bytes(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pages * page_bytes; }
@@ -30,13 +32,18 @@ class granule_table {
  public:
   /// A granule that lies nowhere yet. \throws std::bad_alloc
   [[nodiscard]] granule& make() {
-    if (spare_.empty()) {
-      reserve_amortised(spare_, all_.size() + 1);
-      return all_.emplace_back();
-    }
+    reserve(1);
     granule& g = *spare_.back();
     spare_.pop_back();
     return g;
+  }
+
+  /// Makes sure that the next `count` calls of `make` do not throw. \throws std::bad_alloc
+  void reserve(std::size_t count) {
+    while (spare_.size() < count) {
+      reserve_amortised(spare_, all_.size() + 1);
+      spare_.push_back(&all_.emplace_back());
+    }
   }
 
   /// Takes back a granule that lies nowhere.
@@ -45,10 +52,8 @@ class granule_table {
     spare_.push_back(&g);
   }
 
-  /// Promises tables for the addresses of `pages` pages; see address_map. \throws std::bad_alloc
-  void reserve(std::size_t pages) { map_.reserve(pages); }
-  void unreserve(std::size_t pages) noexcept { map_.unreserve(pages); }
-  void cover(const void* base, std::size_t pages) noexcept { map_.cover(base, pages); }
+  /// The tables for the addresses; see address_map.
+  [[nodiscard]] address_map<granule>& map() noexcept { return map_; }
 
   /// Says that the granule lies at `start` from now on. Precondition: its pages were covered.
   void place(granule& g, std::byte* start) noexcept {

@@ -2,80 +2,24 @@
 // to its block. It makes no backend call; the pool brings memory in and takes it out.
 #pragma once
 
-#include <pagesift/back/granule.hpp>
 #include <pagesift/back/page_run.hpp>
-#include <pagesift/back/run_table.hpp>
-#include <pagesift/core/reserve.hpp>
+#include <pagesift/back/page_stock.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <utility>
-#include <vector>
 
 namespace pagesift {
 
-/// Runs of pages of all spaces. Not thread-safe, but for `find`: the pool's lock guards it.
+/// Free runs and cut runs on the memory of a page_stock. Not thread-safe, but for `find`: the
+/// pool's lock guards it.
 ///
 /// A free run is quiet, or belongs to the stream that used it last until that use is complete.
 /// Neighbours of one owner are one run. Host memory for the bookkeeping is asked for only where
 /// the docstring says so; nothing that gives memory back needs any.
-class page_heap {
+class page_heap : public page_stock {
  public:
-  /// The bookkeeping of an acquisition, made before its memory is so that nothing fails after.
-  struct prepared_range {
-    std::unique_ptr<page_space> space;
-    granule* piece = nullptr;
-    page_run* run = nullptr;
-    std::size_t pages = 0;
-  };
-
-  /// For an acquisition of at most `pages` pages. \throws std::bad_alloc
-  [[nodiscard]] prepared_range prepare(std::size_t pages) {
-    prepared_range prepared{std::make_unique<page_space>(), nullptr, nullptr, pages};
-    reserve_for(pages);
-    prepared.piece = &granules_.make();  // reserved, as is the run
-    prepared.run = &runs_.make();
-    ++prepared_;
-    return prepared;
-  }
-
-  /// Puts a prepared range in as one quiet run; `acquired` is what the backend gave. A range that
-  /// does not start at a page boundary loses its first part and so one page; if that was all it
-  /// had, it only waits for its release.
-  void add(prepared_range prepared, void* acquired, std::size_t acquired_bytes) noexcept {
-    page_space& space = *prepared.space;
-    const std::size_t slack = page_slack(acquired);
-    space.acquired = acquired;
-    space.acquired_bytes = acquired_bytes;
-    space.base = static_cast<std::byte*>(acquired) + slack;
-    space.pages = (acquired_bytes - slack) / page_bytes;
-    space.whole = prepared.piece;
-    granules_.cover(space.base, space.pages);
-    runs_.tile(space, *prepared.run);
-    forget_promise(prepared.pages);
-    insert_space(std::move(prepared.space));
-    space.whole->pages = space.pages;
-    granules_.place(*space.whole, space.base);
-    space.whole->last_batch = batch_;
-    space.whole->last_touched = ++tick_;
-    runs_.insert_free(*prepared.run, last_use{});
-  }
-
-  /// Forgets a prepared range whose memory did not come.
-  void discard(prepared_range prepared) noexcept {
-    granules_.recycle(*prepared.piece);
-    runs_.recycle(*prepared.run);
-    forget_promise(prepared.pages);
-  }
-
-  /// Bytes before the first page boundary at or after `p`.
-  [[nodiscard]] static std::size_t page_slack(const void* p) noexcept {
-    return (page_bytes - reinterpret_cast<std::uintptr_t>(p) % page_bytes) % page_bytes;
-  }
-
   /// Takes `pages` pages that `stream` may use now, the best fit of its own and of the quiet runs;
   /// null where no run is long enough. The run's `use` says whose it was. \throws std::bad_alloc
   [[nodiscard]] page_run* take(stream_id stream, std::size_t pages) {
@@ -96,7 +40,7 @@ class page_heap {
     if (page_run* rest = runs_.cut_off(*run, pages)) {
       runs_.insert_free(*rest, run->use);
     }
-    granules_.for_each_in(*run, [this](granule& g) { g.last_batch = batch_; });
+    note_taken(*run);
     return run;
   }
 
@@ -120,9 +64,18 @@ class page_heap {
   void give(page_run& run, last_use use) noexcept {
     runs_.unpublish(run);
     run.blocks.reset();
-    ++tick_;
-    granules_.for_each_in(run, [this](granule& g) { g.last_touched = tick_; });
+    note_given(run);
     runs_.insert_free(run, use);
+  }
+
+  /// Shortens a cut run of one block, which may be in use, to `pages` pages; the rest is free, last
+  /// used by `use`. Looking the block up stays safe meanwhile, reading its size does not.
+  /// \throws std::bad_alloc; the run is as before then
+  void shorten(page_run& run, std::size_t pages, last_use use) {
+    page_run& rest = runs_.cut_off_block(run, pages);
+    run.block_bytes = run.bytes();
+    note_given(rest);
+    runs_.insert_free(rest, use);
   }
 
   /// Makes the free runs of `stream` that were last used up to epoch `complete` quiet.
@@ -158,45 +111,6 @@ class page_heap {
     return i < run->capacity && i * run->block_bytes == offset ? &run->blocks[i] : nullptr;
   }
 
-  /// A granule on its way out of the heap, with its pages as a run of their own.
-  struct removed_granule {
-    granule* piece = nullptr;
-    page_run* place = nullptr;
-  };
-
-  /// Takes the acquisition out that has been quiet as a whole for longest, of those last taken from
-  /// before batch `before`, so that its memory can be released. Nothing where there is none.
-  [[nodiscard]] removed_granule remove_oldest(
-      std::uint64_t before = std::numeric_limits<std::uint64_t>::max()) noexcept {
-    removed_granule oldest;
-    for_each_quiet_run([&](page_run& run) {
-      granule* g = run.space->whole;
-      const bool fits = g != nullptr && g->pages == run.pages && g->last_batch < before;
-      if (fits && (oldest.piece == nullptr || g->last_touched < oldest.piece->last_touched)) {
-        oldest = {g, &run};
-      }
-    });
-    if (oldest.piece != nullptr) {
-      runs_.erase_free(*oldest.place);
-    }
-    return oldest;
-  }
-
-  /// Puts a granule back that could not be released; it is the youngest then.
-  void put_back(const removed_granule& removed) noexcept {
-    removed.piece->last_touched = ++tick_;
-    runs_.insert_free(*removed.place, last_use{});
-  }
-
-  /// Forgets an acquisition that was released.
-  void forget(const removed_granule& removed) noexcept {
-    const page_space* space = removed.place->space;
-    granules_.recycle(*removed.piece);
-    runs_.recycle(*removed.place);
-    spaces_.erase(std::find_if(spaces_.begin(), spaces_.end(),
-                               [space](const auto& s) { return s.get() == space; }));
-  }
-
   /// Calls `f(page_run&)` for each cut run, in ascending order of address. `f` may give it back.
   template <typename Function>
   void for_each_cut_run(Function&& f) {
@@ -220,9 +134,6 @@ class page_heap {
     return longest;
   }
 
-  /// How many granules there are.
-  [[nodiscard]] std::size_t granule_count() const noexcept { return granules_.size(); }
-
   /// Whether a free run that belongs to a stream lies in a granule last taken from before batch
   /// `before`.
   [[nodiscard]] bool has_owned_run(std::uint64_t before) const noexcept {
@@ -237,52 +148,11 @@ class page_heap {
     });
   }
 
-  /// Starts a new batch: what is taken from now on counts for it.
-  void next_batch() noexcept { ++batch_; }
-  [[nodiscard]] std::uint64_t batch() const noexcept { return batch_; }
-
  private:
-  /// Makes sure that a granule and two runs can be made and `pages` pages found a place.
-  /// \throws std::bad_alloc; nothing is promised then
-  void reserve_for(std::size_t pages) {
-    reserve_amortised(spaces_, spaces_.size() + prepared_ + 1);
-    granules_.recycle(granules_.make());
-    runs_.reserve(2);
-    granules_.reserve(pages);
-    try {
-      runs_.reserve_addresses(pages);
-    } catch (...) {
-      granules_.unreserve(pages);
-      throw;
-    }
-  }
-
-  void forget_promise(std::size_t pages) noexcept {
-    granules_.unreserve(pages);
-    runs_.unreserve_addresses(pages);
-    --prepared_;
-  }
-
-  void insert_space(std::unique_ptr<page_space> space) noexcept {
-    const auto place = std::upper_bound(
-        spaces_.begin(), spaces_.end(), space->base,
-        [](const std::byte* base, const auto& other) { return base < other->base; });
-    spaces_.insert(place, std::move(space));
-  }
-
   [[nodiscard]] page_run* best_fit(stream_id stream, std::size_t pages) const noexcept {
     const free_run_index& free = runs_.free_runs();
     const auto found = free.lower_bound(free_run_order::key{stream, pages});
     return found != free.end() && (*found)->use.stream == stream ? *found : nullptr;
-  }
-
-  template <typename Function>
-  void for_each_quiet_run(Function&& f) const {
-    const free_run_index& free = runs_.free_runs();
-    for (auto i = free.lower_bound(free_run_order::key{quiet_stream, 0});
-         i != free.end() && (*i)->use.quiet(); ++i) {
-      f(**i);
-    }
   }
 
   [[nodiscard]] static bool usable(const page_run* run, stream_id stream) noexcept {
@@ -330,13 +200,6 @@ class page_heap {
     }
     return {a.stream, b.quiet() ? a.freed : std::max(a.freed, b.freed)};
   }
-
-  run_table runs_;
-  granule_table granules_;
-  std::vector<std::unique_ptr<page_space>> spaces_;  // ascending by base
-  std::size_t prepared_ = 0;
-  std::uint64_t tick_ = 0;
-  std::uint64_t batch_ = 0;
 };
 
 }  // namespace pagesift

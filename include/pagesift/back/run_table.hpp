@@ -53,13 +53,12 @@ class run_table {
     spare_.push_back(&run);
   }
 
-  /// Promises tables for the addresses of `pages` pages; see address_map. \throws std::bad_alloc
-  void reserve_addresses(std::size_t pages) { map_.reserve(pages); }
-  void unreserve_addresses(std::size_t pages) noexcept { map_.unreserve(pages); }
+  /// The tables for the addresses; see address_map. Only ends of runs need one, so those of a long
+  /// hole may come when it is cut.
+  [[nodiscard]] address_map<page_run>& map() noexcept { return map_; }
 
-  /// Tiles a new space with one run, which is `taken`.
+  /// Tiles a new space, whose ends were covered, with one run, which is `taken`.
   void tile(page_space& space, page_run& run) noexcept {
-    map_.cover(space.base, space.pages);
     run.space = &space;
     run.start = space.base;
     run.pages = space.pages;
@@ -82,6 +81,19 @@ class run_table {
     mark_ends(run);
     mark_ends(rest);
     return &rest;
+  }
+
+  /// The same for a cut run of one block, which stays published. Precondition: it is longer.
+  /// \throws std::bad_alloc
+  page_run& cut_off_block(page_run& run, std::size_t pages) {
+    page_run& rest = make();
+    rest.space = run.space;
+    rest.start = run.start + pages * page_bytes;
+    rest.pages = run.pages - pages;
+    run.pages = pages;
+    mark_ends(rest);
+    map_.publish(run.end() - page_bytes, run);
+    return rest;
   }
 
   /// Makes a taken run free, joined with the neighbours of the same owner.

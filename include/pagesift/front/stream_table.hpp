@@ -54,6 +54,12 @@ class stream_table {
     return id == unordered_stream ? unordered_ : records_.find(id)->second;
   }
 
+  /// The record of a stream that can be named, or null.
+  [[nodiscard]] const record* known(stream_id id) const noexcept {
+    const auto found = records_.find(id);
+    return found == records_.end() ? nullptr : &found->second;
+  }
+
   /// The record of a stream, made at first sight. References stay valid until it is swept, which
   /// pinned records are not. \throws std::bad_alloc
   [[nodiscard]] record& of(stream_id id) {

@@ -44,6 +44,12 @@ class pool_counters {
     ++(hit ? c.hits : c.misses);
   }
 
+  /// A block in use has given up `bytes` bytes.
+  void shortened(class_index index, std::size_t bytes) noexcept {
+    in_use_ -= bytes;
+    classes_[index].in_use_bytes -= bytes;
+  }
+
   void taken_back(class_index index, std::size_t bytes) noexcept {
     in_use_ -= bytes;
     classes_[index].in_use_bytes -= bytes;

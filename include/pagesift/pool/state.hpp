@@ -27,6 +27,7 @@ struct pool_state {
   Backend backend;
   const pool_options options;
   std::size_t total_bytes = 0;  ///< what the backend has in all
+  bool maps = false;            ///< memory is mapped behind reserved addresses, not acquired
 
   std::mutex mutex;
   pool_counters counters;
