@@ -5,6 +5,8 @@
 //   PAGESIFT_STREAMS_CONFORMANCE(fixture)   make_stream gives another stream each time
 //   PAGESIFT_BLOCKING_CONFORMANCE(fixture)  work of a stream can be held back as well
 //
+// The cases of virtual memory are in virtual_memory_conformance.hpp.
+//
 // A fixture is made anew for each test case and has:
 //
 //   using backend_type

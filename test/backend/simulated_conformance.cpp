@@ -1,4 +1,4 @@
-#include "conformance.hpp"
+#include "virtual_memory_conformance.hpp"
 
 #include <pagesift/backend/simulated.hpp>
 
@@ -8,7 +8,11 @@ template <bool PageAligned>
 struct simulated_fixture {
   using backend_type = pagesift::simulated_backend;
 
-  ~simulated_fixture() { CHECK(device_.violations().empty()); }
+  ~simulated_fixture() {
+    CHECK(device_.violations().empty());
+    CHECK(device_.physical_bytes() == 0);
+    CHECK(device_.reserved_bytes() == 0);
+  }
 
   backend_type& backend() { return backend_; }
   pagesift::simulated_stream make_stream() { return device_.create_stream(); }
@@ -36,6 +40,7 @@ TYPE_TO_STRING(page_aligned_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(page_aligned_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(page_aligned_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(page_aligned_fixture);
+PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(page_aligned_fixture);
 TYPE_TO_STRING(barely_aligned_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(barely_aligned_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(barely_aligned_fixture);

@@ -43,7 +43,7 @@ TEST_CASE("a block freed on a capturing stream is put aside and the capture stay
   CHECK(w.device.end_capture(s));
   CHECK(w.turn(40 * mebibyte, s) != p);  // its last use has no place in the stream's order
   w.pool->trim();
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
 }
 
 TEST_CASE("while one stream captures others go on, and the capture stays valid") {

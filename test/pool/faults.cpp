@@ -74,7 +74,7 @@ bool fails_cleanly(const operation& act, std::uint64_t n, pagesift::simulated_fa
   const pool_stats stats = t.w.pool->stats();
   check_invariants(stats);
   CHECK(blocks_in_use(stats) == (t.kept == nullptr ? 0 : 1));
-  CHECK(stats.held == t.w.device.acquired_bytes());
+  CHECK(stats.held == t.w.held_bytes());
   CHECK(stats.live_events == t.w.device.live_events());
 
   t.request(20 * mebibyte, t.b);
@@ -82,7 +82,7 @@ bool fails_cleanly(const operation& act, std::uint64_t n, pagesift::simulated_fa
     t.free_kept();
   }
   t.w.pool->trim();
-  CHECK(t.w.device.acquired_bytes() == 0);
+  CHECK(t.w.held_bytes() == 0);
   return reached;
 }
 
@@ -155,12 +155,12 @@ TEST_CASE("any call may fail when a stream is retired") {
 TEST_CASE("memory that is not aligned to pages and cannot be released at once is released later") {
   simulated_options options;
   options.page_aligned = false;
-  world w{{}, options};
+  world w{on_plain_memory(), options};
   w.device.fail({simulated_call::release, 1, false, pagesift::outcome::failed, 700});
   CHECK_THROWS_AS((void)w.pool->allocate(256, simulated_stream{}), pagesift::backend_error);
-  CHECK(w.pool->stats().held == w.device.acquired_bytes());
+  CHECK(w.pool->stats().held == w.held_bytes());
   check_invariants(w.pool->stats());
   w.turn(256, simulated_stream{});
   w.pool->trim();
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
 }

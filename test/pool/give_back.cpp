@@ -13,7 +13,7 @@ TEST_CASE("trim gives all idle memory back") {
   }
   w.pool->trim();
   CHECK(w.pool->stats().held == 0);
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
   check_invariants(w.pool->stats());
   w.turn(40 * mebibyte, a);
 }
@@ -26,11 +26,11 @@ TEST_CASE("trim recovers the memory of streams that are gone") {
     w.device.destroy_stream(s);
   }
   w.pool->trim();
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
 }
 
 TEST_CASE("trim keeps what it is told to keep, and gives back the oldest") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s = w.device.create_stream();
   std::vector<void*> blocks;
   for (int i = 0; i < 4; ++i) {
@@ -77,13 +77,13 @@ TEST_CASE("trim waits for work that may still use the memory, and not without ne
   CHECK(w.calls_with_effect() == 0);
   w.pool->trim();  // the judge sees a release that comes too early
   CHECK(w.device.calls(simulated_call::fence) == 1);
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
   w.pool->trim();
   CHECK(w.device.calls(simulated_call::fence) == 1);
 }
 
 TEST_CASE("a release that fails loses nothing, and the next trim tries again") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s = w.device.create_stream();
   w.turn(40 * mebibyte, s);
   w.turn(100 * mebibyte, s);
@@ -93,13 +93,13 @@ TEST_CASE("a release that fails loses nothing, and the next trim tries again") {
   CHECK(w.pool->stats().held == held);
   check_invariants(w.pool->stats());
   w.pool->trim();
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
 }
 
 TEST_CASE("a range that a pool cannot release at its end keeps it from releasing no other") {
   pagesift::simulated_device device;
   {
-    simulated_pool pool{pagesift::simulated_backend{device}};
+    simulated_pool pool{pagesift::simulated_backend{device}, on_plain_memory()};
     const simulated_stream s = device.create_stream();
     void* const p = pool.allocate(40 * mebibyte, s);
     void* const q = pool.allocate(100 * mebibyte, s);
@@ -111,7 +111,7 @@ TEST_CASE("a range that a pool cannot release at its end keeps it from releasing
 }
 
 TEST_CASE("the end of a batch gives back the classes that no request touched in it") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s = w.device.create_stream();
   w.turn(40 * mebibyte, s);
   w.turn(100 * mebibyte, s);
@@ -127,7 +127,7 @@ TEST_CASE("the end of a batch gives back the classes that no request touched in 
   CHECK(w.device.calls(simulated_call::acquire) == 0);
   w.pool->end_batch();
   w.pool->end_batch();
-  CHECK(w.device.acquired_bytes() == 0);
+  CHECK(w.held_bytes() == 0);
 }
 
 TEST_CASE("the end of a batch keeps free pages that were in use during it") {
@@ -146,7 +146,7 @@ TEST_CASE("the end of a batch keeps free pages that were in use during it") {
 }
 
 TEST_CASE("the end of a batch gives back free pages whose stream no request named any more") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s = w.device.create_stream();
   w.turn(40 * mebibyte, s);
   void* const p = w.allocate(400 * mebibyte, s);  // makes pages of the block of before

@@ -225,7 +225,7 @@ class random_users {
     check_invariants(stats);
     CHECK(blocks_in_use(stats) == blocks_.size());
     CHECK(stats.in_use >= live_bytes_);
-    CHECK(stats.held == world_.device.acquired_bytes());
+    CHECK(stats.held == world_.held_bytes());
     CHECK(stats.live_events == world_.device.live_events());
     CHECK(stats.rejected_frees == 0);
     CHECK(stats.peak_held <= world_.pool->options().limit_bytes);
@@ -240,7 +240,7 @@ class random_users {
     world_.device.open_all_gates();
     world_.pool->trim();
     CHECK(world_.pool->stats().held == 0);
-    CHECK(world_.device.acquired_bytes() == 0);
+    CHECK(world_.held_bytes() == 0);
   }
 
   std::mt19937_64 random_;
@@ -265,6 +265,10 @@ simulated_options busy_device(std::uint64_t seed) {
 
 TEST_CASE("random operations on eight streams never hand out memory too early") {
   random_users{1, {}, busy_device(1)}.run(PAGESIFT_RANDOM_OPERATIONS);
+}
+
+TEST_CASE("random operations on memory that is mapped and moved") {
+  random_users{3, on_mapped_memory(), busy_device(3)}.run(PAGESIFT_RANDOM_OPERATIONS);
 }
 
 TEST_CASE("random operations in a pool with a limit, sealed early, on memory barely aligned") {

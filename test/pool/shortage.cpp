@@ -83,7 +83,7 @@ TEST_CASE("a limit holds where the backend's memory is not aligned to pages") {
     }
   }
   CHECK(w.pool->stats().peak_held <= 32 * mebibyte);
-  CHECK(w.pool->stats().held == w.device.acquired_bytes());
+  CHECK(w.pool->stats().held == w.held_bytes());
 }
 
 TEST_CASE("options out of range are refused") {
@@ -322,7 +322,7 @@ TEST_CASE("an exception of the user who was asked for memory comes through, and 
 }
 
 TEST_CASE("a failure that is no shortage is reported as itself, and nothing is flushed for it") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s = w.device.create_stream();
   w.turn(40 * mebibyte, s);
   const pool_stats before = w.pool->stats();

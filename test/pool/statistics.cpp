@@ -15,7 +15,7 @@ TEST_CASE("held is in use and idle at every step, and classes add up") {
     blocks.push_back(w.allocate(bytes, s));
     check_invariants(w.pool->stats());
     CHECK(blocks_in_use(w.pool->stats()) == blocks.size());
-    CHECK(w.pool->stats().held == w.device.acquired_bytes());
+    CHECK(w.pool->stats().held == w.held_bytes());
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     w.free(blocks[i], sizes[i], s);
@@ -42,7 +42,7 @@ TEST_CASE("bytes in use are counted in block sizes") {
 }
 
 TEST_CASE("a request served from idle memory is a hit, one that took memory is a miss") {
-  world w;
+  world w{on_plain_memory()};
   const simulated_stream s{};
   void* const p = w.allocate(64 * mebibyte, s);
   CHECK(w.pool->stats().misses == 1);
@@ -84,7 +84,7 @@ TEST_CASE("initial bytes are held from the start and serve requests") {
 TEST_CASE("counters of events, waits, fences and memory are those of the calls that succeeded") {
   simulated_options device_options = with_budget(64 * mebibyte);
   device_options.keeps_log = true;
-  world w{{}, device_options};
+  world w{on_plain_memory(), device_options};
   const simulated_stream a = w.device.create_stream();
   const simulated_stream b = w.device.create_stream();
   for (int i = 0; i < 10; ++i) {

@@ -48,12 +48,37 @@ inline bool aligned(const void* p, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(p) % alignment == 0;
 }
 
+#ifndef PAGESIFT_TEST_BACKING
+#define PAGESIFT_TEST_BACKING plain
+#endif
+
+/// The options of a test that leaves the backing to the program it is built into.
+inline pool_options with_backing(pool_options options) {
+  if (options.backing == pagesift::backing::automatic) {
+    options.backing = pagesift::backing::PAGESIFT_TEST_BACKING;
+  }
+  return options;
+}
+
+/// For tests of what acquisitions alone do.
+inline pool_options on_plain_memory() {
+  pool_options options;
+  options.backing = pagesift::backing::plain;
+  return options;
+}
+
+inline pool_options on_mapped_memory() {
+  pool_options options;
+  options.backing = pagesift::backing::virtual_memory;
+  return options;
+}
+
 /// A simulated device, a pool on it, and users who tell the judge what they get and give back.
 class world {
  public:
   explicit world(const pool_options& options = {}, const simulated_options& device_options = {})
       : device{device_options} {
-    pool.emplace(pagesift::simulated_backend{device}, options);
+    pool.emplace(pagesift::simulated_backend{device}, with_backing(options));
   }
   world(const world&) = delete;
   world& operator=(const world&) = delete;
@@ -63,6 +88,8 @@ class world {
     device.open_all_gates();
     pool.reset();
     CHECK(device.acquired_bytes() == 0);
+    CHECK(device.physical_bytes() == 0);
+    CHECK(device.reserved_bytes() == 0);
     CHECK(device.live_events() == 0);
     check_no_violations();
   }
@@ -92,6 +119,11 @@ class world {
     void* const p = allocate(bytes, s);
     free(p, bytes, s);
     return p;
+  }
+
+  /// What the pool has from the device, acquired or mapped.
+  [[nodiscard]] std::size_t held_bytes() const {
+    return device.acquired_bytes() + device.physical_bytes();
   }
 
   /// All calls that take, give back or order memory; looking at streams is not one.

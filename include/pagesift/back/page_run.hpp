@@ -1,7 +1,9 @@
-// Runs: neighbouring pages of one range, either free or cut into blocks of one size.
+// Runs: neighbouring pages of one space, all in the same state.
 #pragma once
 
+#include <pagesift/back/address_map.hpp>
 #include <pagesift/back/block.hpp>
+#include <pagesift/back/block_index.hpp>
 #include <pagesift/core/bytes.hpp>
 #include <pagesift/core/size_class.hpp>
 
@@ -9,12 +11,9 @@
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <vector>
 
 namespace pagesift {
 
-/// Unit of the page heap: the smallest piece of memory that CUDA's virtual memory calls map.
-inline constexpr std::size_t page_bytes = 2 * mebibyte;
 static_assert(page_bytes % max_alignment == 0, "a run must start at any alignment asked for");
 
 /// Blocks above this get a run of their own; up to it they share slabs.
@@ -36,22 +35,19 @@ inline constexpr std::size_t max_slab_block_bytes = mebibyte;
   return block_bytes(index) > bytes ? index - 1 : index;
 }
 
+struct granule;
 struct page_run;
 
-/// One piece of memory from the backend, seen as whole pages.
-struct page_range {
+/// A stretch of addresses tiled by runs: one acquisition, or a reservation in which granules are
+/// mapped. Runs of different spaces are never joined.
+struct page_space {
   void* acquired = nullptr;        ///< as the backend gave it
   std::size_t acquired_bytes = 0;  ///< as asked of the backend
   std::byte* base = nullptr;       ///< first page boundary at or after `acquired`
   std::size_t pages = 0;
-  std::size_t quiet_pages = 0;     ///< pages in quiet free runs
-  std::uint64_t last_touched = 0;  ///< the heap's tick when a run was last taken or given back
-  std::uint64_t last_batch = 0;    ///< the batch in which a run was last taken
-  /// The run that owns each page. Right for the first and last page of a free run and for all
-  /// pages of a cut one; other entries may be stale and are checked before use.
-  std::vector<page_run*> owner;
+  granule* whole = nullptr;  ///< of an acquisition: the granule that it is
 
-  [[nodiscard]] bool all_quiet() const noexcept { return quiet_pages == pages; }
+  [[nodiscard]] std::byte* end() const noexcept { return base + pages * page_bytes; }
 };
 
 /// Orders free runs by owner, length, address: the first one of an owner that is long enough is
@@ -68,24 +64,33 @@ struct free_run_order {
 
 using free_run_index = std::set<page_run*, free_run_order>;
 
+/// `hole`: addresses without memory. `taken`: on its way from one of the others to another; nobody
+/// but who took it touches it.
+enum class run_state : unsigned char { taken, free, hole, cut };
+
 /// Neighbouring pages. A cut run holds `capacity` blocks of `block_bytes`: many (a slab) or one.
+///
+/// Run objects are kept for reuse as long as their heap lives; the blocks go when a run is given
+/// back. So what `page_heap::find` reads stays valid for an address of a block in use.
 struct page_run {
-  page_range* range = nullptr;
-  std::size_t first = 0;  ///< index of its first page in the range
+  page_space* space = nullptr;
+  std::byte* start = nullptr;
   std::size_t pages = 0;
-  bool cut = false;
+  run_state state = run_state::taken;
   last_use use;  ///< free: of the run; cut: of the blocks that were not handed out since the cut
-  free_run_index::node_type node;  ///< its place in the index of free runs, kept here while cut
+  free_run_index::node_type node;  ///< its place in an index of runs, kept here while in none
 
   // Meaningful while cut.
   std::size_t block_bytes = 0;
   class_index waiting = 0;  ///< the class at which its idle blocks wait
   std::size_t capacity = 0;
+  block_index index;
   std::size_t cut_blocks = 0;  ///< the first so many blocks have been handed out at least once
   bool leaving = false;        ///< on its way back to the page heap
   std::unique_ptr<block[]> blocks;
 
-  [[nodiscard]] std::byte* base() const noexcept { return range->base + first * page_bytes; }
+  [[nodiscard]] std::byte* base() const noexcept { return start; }
+  [[nodiscard]] std::byte* end() const noexcept { return start + bytes(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return pages * page_bytes; }
   [[nodiscard]] bool has_uncut() const noexcept { return cut_blocks < capacity; }
 };
@@ -94,11 +99,21 @@ inline bool free_run_order::operator()(const page_run* a, const page_run* b) con
   if (a->use.stream != b->use.stream) {
     return a->use.stream < b->use.stream;
   }
-  return a->pages != b->pages ? a->pages < b->pages : a->base() < b->base();
+  return a->pages != b->pages ? a->pages < b->pages : a->start < b->start;
 }
 
 inline bool free_run_order::operator()(const page_run* a, const key& k) const noexcept {
   return a->use.stream != k.stream ? a->use.stream < k.stream : a->pages < k.pages;
 }
+
+/// Orders runs by address.
+struct address_order {
+  bool operator()(const page_run* a, const page_run* b) const noexcept {
+    return a->start < b->start;
+  }
+};
+
+/// Takes the same nodes as `free_run_index`.
+using hole_index = std::set<page_run*, address_order>;
 
 }  // namespace pagesift

@@ -3,6 +3,8 @@
 
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/backend/simulated_device.hpp>
+#include <pagesift/backend/simulated_mapper.hpp>
+#include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 
 #include <cstddef>
@@ -18,14 +20,14 @@ struct simulated_event {
 };
 
 /// Names one simulated device, which must outlive it. Copies name the same device.
-class simulated_backend {
+class simulated_backend : public simulated_mapper {
  public:
   using stream_type = simulated_stream;
   using event_type = simulated_event;
 
   static constexpr const char* memory_name = "simulated memory";
 
-  explicit simulated_backend(simulated_device& device) noexcept : device_{&device} {}
+  explicit simulated_backend(simulated_device& device) noexcept : simulated_mapper{device} {}
 
   /// The process's shared simulated device.
   /// \param device 0, or -1 for the current one; there is no other.
@@ -48,14 +50,12 @@ class simulated_backend {
       if (bytes == 0) {
         return failure("acquire", simulated_code::invalid_value);
       }
-      const std::size_t taken = device.space_.taken_bytes();
-      const std::size_t budget = device.options_.budget_bytes;
-      if (taken > budget || bytes > budget - taken) {
-        return status{outcome::shortage, simulated_code::no_memory, "acquire"};
+      if (bytes > device.free_bytes()) {
+        return shortage("acquire");
       }
       void* const piece = device.space_.take(bytes, next_skew(device));
       if (piece == nullptr) {
-        return status{outcome::shortage, simulated_code::no_memory, "acquire"};
+        return shortage("acquire");
       }
       p = piece;
       return status{};
@@ -78,9 +78,7 @@ class simulated_backend {
   [[nodiscard]] memory_info memory() const noexcept {
     memory_info info;
     const status ending = call(simulated_call::memory, [&](simulated_device& device, lock&) {
-      const std::size_t taken = device.space_.taken_bytes();
-      const std::size_t budget = device.options_.budget_bytes;
-      info = {taken > budget ? 0 : budget - taken, budget};
+      info = {device.free_bytes(), device.options_.budget_bytes};
       return status{};
     });
     return ending.ok() ? info : memory_info{};
@@ -212,39 +210,7 @@ class simulated_backend {
 
   [[nodiscard]] std::string describe(int code) const { return describe_simulated(code); }
 
-  [[nodiscard]] simulated_device& device() const noexcept { return *device_; }
-
  private:
-  using lock = simulated_device::lock_type;
-
-  /// Makes one call: hooks around it, a planted fault in its place, and an entry in the book.
-  template <typename Act>
-  status call(simulated_call which, Act act) const noexcept {
-    run_hook(which, device_->before_);
-    status ending;
-    {
-      lock held{device_->mutex_};
-      const auto planted = device_->book_.begin(which);
-      ending = planted.has_value() ? *planted : act(*device_, held);
-      device_->book_.end(which, ending);
-    }
-    run_hook(which, device_->after_);
-    return ending;
-  }
-
-  void run_hook(simulated_call which, const simulated_device::call_hook& hook) const {
-    lock held{device_->mutex_};
-    if (hook) {
-      const simulated_device::call_hook copy = hook;
-      held.unlock();
-      copy(which);
-    }
-  }
-
-  [[nodiscard]] static status failure(const char* call, int code) noexcept {
-    return {outcome::failed, code, call};
-  }
-
   [[nodiscard]] static bool breaks_capture(simulated_device& device) {
     return !device.options_.relaxed_sections && device.captures_.unsafe_call();
   }
@@ -280,10 +246,8 @@ class simulated_backend {
   [[nodiscard]] static std::size_t next_skew(simulated_device& device) {
     return device.options_.page_aligned ? 0 : (1 + device.acquisitions_++ % 100) * 256;
   }
-
-  simulated_device* device_;
 };
 
-static_assert(is_backend_v<simulated_backend>);
+static_assert(is_virtual_backend_v<simulated_backend>);
 
 }  // namespace pagesift

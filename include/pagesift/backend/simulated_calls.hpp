@@ -24,15 +24,23 @@ enum class simulated_call : unsigned char {
   query,
   synchronize,
   wait,
-  fence
+  fence,
+  can_map,
+  reserve,
+  unreserve,
+  create,
+  destroy,
+  map,
+  unmap
 };
 
-inline constexpr std::size_t simulated_call_count = 11;
+inline constexpr std::size_t simulated_call_count = 18;
 
 [[nodiscard]] constexpr const char* name_of(simulated_call call) noexcept {
   constexpr std::array<const char*, simulated_call_count> names{
-      "acquire", "release", "memory",      "inspect", "create_event", "destroy_event",
-      "record",  "query",   "synchronize", "wait",    "fence"};
+      "acquire", "release",   "memory",      "inspect", "create_event", "destroy_event",
+      "record",  "query",     "synchronize", "wait",    "fence",        "can_map",
+      "reserve", "unreserve", "create",      "destroy", "map",          "unmap"};
   return names[static_cast<std::size_t>(call)];
 }
 
@@ -40,9 +48,11 @@ inline constexpr std::size_t simulated_call_count = 11;
 namespace simulated_code {
 inline constexpr int invalid_value = 1;
 inline constexpr int no_memory = 2;
+inline constexpr int no_device = 101;
 inline constexpr int dead_handle = 400;
 inline constexpr int not_ready = 600;
 inline constexpr int illegal_address = 700;
+inline constexpr int not_supported = 801;
 inline constexpr int capture_forbids = 900;
 inline constexpr int capture_isolation = 905;
 inline constexpr int captured_event = 907;
@@ -57,12 +67,16 @@ inline constexpr int deadlock = 999;
       return "invalid value";
     case simulated_code::no_memory:
       return "out of memory";
+    case simulated_code::no_device:
+      return "there is no such device";
     case simulated_code::dead_handle:
       return "the stream or event does not exist";
     case simulated_code::not_ready:
       return "not ready";
     case simulated_code::illegal_address:
       return "a kernel used an illegal address";
+    case simulated_code::not_supported:
+      return "the device has no virtual memory";
     case simulated_code::capture_forbids:
       return "not permitted while a stream is capturing";
     case simulated_code::capture_isolation:

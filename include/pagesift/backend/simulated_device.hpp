@@ -4,6 +4,7 @@
 #include <pagesift/backend/simulated_calls.hpp>
 #include <pagesift/backend/simulated_captures.hpp>
 #include <pagesift/backend/simulated_judge.hpp>
+#include <pagesift/backend/simulated_mapping.hpp>
 #include <pagesift/backend/simulated_memory.hpp>
 #include <pagesift/backend/simulated_streams.hpp>
 #include <pagesift/backend/simulated_work.hpp>
@@ -31,14 +32,18 @@ enum class blocked_wait : unsigned char {
 
 /// How a simulated device is set up. Sizes are bytes.
 struct simulated_options {
-  std::size_t budget_bytes = 16 * gibibyte;  ///< acquisitions beyond this are a shortage
+  std::size_t budget_bytes = 16 * gibibyte;  ///< memory beyond this is a shortage
   std::uint64_t seed = 1;                    ///< of the order in which work runs
 
-  /// Addresses set aside. ThreadSanitizer does not always leave room for as much as 1 TiB.
+  /// Addresses set aside for acquisitions, and as many again for what `reserve` gives.
+  /// ThreadSanitizer does not always leave room for as much as 1 TiB.
   std::size_t reservation_bytes = 64 * gibibyte;
 
   /// Acquisitions start at multiples of 2 MiB; else only at multiples of 256 bytes.
   bool page_aligned = true;
+
+  /// Whether `can_map` says that addresses can be reserved and memory mapped behind them.
+  bool virtual_memory = true;
 
   /// The backend's acquire, release, query and synchronize do not break captures, as if each were
   /// made inside a section of relaxed capture mode.
@@ -65,7 +70,8 @@ class simulated_device {
   explicit simulated_device(const simulated_options& options = {})
       : options_{options},
         space_{options.reservation_bytes},
-        judge_{space_},
+        reserved_{options.reservation_bytes},
+        judge_{space_, reserved_, mapped_},
         work_{options.seed},
         book_{options.keeps_log} {}
   simulated_device(const simulated_device&) = delete;
@@ -283,6 +289,24 @@ class simulated_device {
     return space_.taken_bytes();
   }
 
+  /// Bytes of physical memory that are created and not gone: not destroyed, or still mapped.
+  [[nodiscard]] std::size_t physical_bytes() const {
+    const std::lock_guard lock{mutex_};
+    return mapped_.physical_bytes();
+  }
+
+  /// Addresses with physical memory mapped behind them.
+  [[nodiscard]] std::size_t mapped_bytes() const {
+    const std::lock_guard lock{mutex_};
+    return mapped_.mapped_bytes();
+  }
+
+  /// Addresses that are reserved, mapped or not.
+  [[nodiscard]] std::size_t reserved_bytes() const {
+    const std::lock_guard lock{mutex_};
+    return reserved_.taken_bytes();
+  }
+
   [[nodiscard]] std::size_t live_events() const {
     const std::lock_guard lock{mutex_};
     return events_.size();
@@ -290,8 +314,16 @@ class simulated_device {
 
  private:
   friend class simulated_backend;
+  friend class simulated_caller;
+  friend class simulated_mapper;
 
   using lock_type = std::unique_lock<std::mutex>;
+
+  /// What the budget leaves.
+  [[nodiscard]] std::size_t free_bytes() const {
+    const std::size_t held = space_.taken_bytes() + mapped_.physical_bytes();
+    return held > options_.budget_bytes ? 0 : options_.budget_bytes - held;
+  }
 
   /// The stream named, or nullptr and a violation.
   [[nodiscard]] simulation::stream* checked(const char* call, simulated_stream s) {
@@ -368,7 +400,9 @@ class simulated_device {
   mutable std::mutex mutex_;
   std::condition_variable gate_opened_;
   simulated_options options_;
-  simulation::address_space space_;
+  simulation::address_space space_;  // of acquisitions
+  simulation::address_space reserved_;
+  simulation::mapped_memory mapped_;
   simulation::judge judge_;
   simulation::stream_set streams_;
   simulation::capture_set captures_;

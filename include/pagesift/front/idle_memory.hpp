@@ -185,6 +185,17 @@ class idle_memory {
     });
   }
 
+  /// The use of memory that a stream has now: complete when all that was submitted to it so far is.
+  /// Of a stream that is not known any more only a fence shows that.
+  [[nodiscard]] last_use last_use_now(stream_id stream) noexcept {
+    if (stream == quiet_stream) {
+      return {};
+    }
+    const record* known = streams.known(stream);
+    const record& r = known != nullptr ? *known : streams.unordered();
+    return {r.id, r.timeline.current()};
+  }
+
   /// Whether a block waits in a cache whose class satisfies `wanted`.
   template <typename Wanted>
   [[nodiscard]] bool has_idle(Wanted&& wanted) noexcept {

@@ -159,6 +159,12 @@ class alignas(64) stream_cache {
     moved_bytes_ -= static_cast<std::ptrdiff_t>(bytes);
   }
 
+  /// A block in use, for a request of class `index`, has given up `bytes` bytes.
+  void shortened(class_index index, std::size_t bytes) noexcept {
+    entries_[index].traffic.in_use_bytes -= bytes;
+    moved_bytes_ -= static_cast<std::ptrdiff_t>(bytes);
+  }
+
   [[nodiscard]] const class_traffic& traffic(class_index index) const noexcept {
     return entries_[index].traffic;
   }

@@ -1,6 +1,7 @@
 // How a pool is set up.
 #pragma once
 
+#include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/bytes.hpp>
 
 #include <cstddef>
@@ -22,6 +23,13 @@ enum class checks : unsigned char {
   trusted
 };
 
+/// Where a pool's memory comes from.
+enum class backing : unsigned char {
+  automatic,       ///< virtual memory where it works, else plain
+  virtual_memory,  ///< pieces mapped behind reserved addresses: they can be moved together
+  plain            ///< acquisitions (cudaMalloc): what legacy IPC handles and some libraries need
+};
+
 /// Options of a pool. Sizes are bytes.
 struct pool_options {
   /// Device whose memory is pooled; -1 is the current one. The host backend has device 0 only.
@@ -32,6 +40,14 @@ struct pool_options {
 
   /// Taken from the backend at once, rounded up to whole pages. At most `limit_bytes`.
   std::size_t initial_bytes = 0;
+
+  /// With `virtual_memory` a pool cannot be made where the backend has none; what it throws says
+  /// why.
+  pagesift::backing backing = pagesift::backing::automatic;
+
+  /// What virtual memory must be good for. Anything that is asked for here makes virtual memory a
+  /// must, unless the backing is `plain`, which ignores it.
+  mapping_options mapping;
 
   /// Once the pool has seen a second stream, a free that brings the bytes freed on its stream that
   /// no event covers to this many records an event. Smaller: memory crosses streams sooner, at the

@@ -5,6 +5,7 @@
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/inlining.hpp>
 #include <pagesift/core/statistics.hpp>
+#include <pagesift/pool/backing_choice.hpp>
 #include <pagesift/pool/bound_stream.hpp>
 #include <pagesift/pool/default_pools.hpp>
 #include <pagesift/pool/hit_path.hpp>
@@ -180,11 +181,13 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
                            std::to_string(o.limit_bytes)};
   }
   state_.total_bytes = state_.backend.memory().total_bytes;
+  state_.maps = takes_virtual_memory(state_.backend, o);
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.caches};
     const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
-    const status result = pages > state_.total_bytes / page_bytes ? status{outcome::shortage}
-                                                                  : add_range(lock, state_, pages);
+    const status result = pages > state_.total_bytes / page_bytes
+                              ? status{outcome::shortage}
+                              : take_initial(lock, state_, pages);
     if (result.shortage()) {
       throw_out_of_memory(lock, state_, o.initial_bytes);
     }
@@ -200,11 +203,7 @@ basic_pool<Backend>::~basic_pool() {
     (void)fence(lock, state_);
   }
   state_.memory.merge_complete(quiet_stream);
-  bool released = false;
-  // A range that cannot be released becomes the youngest, so that each is tried once.
-  for (std::size_t untried = state_.memory.heap.range_count(); untried != 0; --untried) {
-    (void)release_oldest(lock, state_, released);
-  }
+  release_all(lock, state_);
   state_.memory.events.destroy_all(state_.backend);
 }
 
@@ -454,7 +453,8 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
   complete_idle_memory(lock, state_);
   state_.memory.merge_complete(quiet_stream);
   for (bool released = true; released && state_.counters.idle() > keep_bytes;) {
-    require_ok(state_.backend, release_oldest(lock, state_, released));
+    const std::size_t excess = state_.counters.idle() - keep_bytes;
+    require_ok(state_.backend, release_oldest(lock, state_, excess, released));
   }
 }
 
@@ -471,7 +471,8 @@ void basic_pool<Backend>::end_batch() {
     state_.memory.merge_classes(untouched);
   }
   for (bool released = true; released;) {
-    require_ok(state_.backend, release_oldest(lock, state_, released, batch));
+    const std::size_t all = state_.counters.held();
+    require_ok(state_.backend, release_oldest(lock, state_, all, released, batch));
   }
 }
 

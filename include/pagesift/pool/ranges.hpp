@@ -1,11 +1,10 @@
-// How a pool takes memory from its backend and gives it back.
+// How a pool acquires plain memory from its backend and gives it back.
 #pragma once
 
 #include <pagesift/pool/state.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <utility>
 
 namespace pagesift {
@@ -79,48 +78,21 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   return a.result;
 }
 
-/// Pages of the next range while a pool holds `held_pages`: as many again up to 32 MiB, then a
-/// quarter of what is held, at most 8 GiB. A pool then reaches any size in few calls, and blocks of
-/// changing sizes find room in few long ranges (docs/decisions/0007-ranges-grow-with-the-pool.md).
-[[nodiscard]] constexpr std::size_t next_range_pages(std::size_t held_pages) noexcept {
-  constexpr std::size_t doubling = 32 * mebibyte / page_bytes;
-  constexpr std::size_t most = 8 * gibibyte / page_bytes;
-  const std::size_t doubled = std::max<std::size_t>(std::min(held_pages, doubling), 1);
-  return std::min(std::max(doubled, held_pages / 4), most);
-}
-
-/// Adds a range that holds a run of `shape`, larger where small ranges would be many.
-/// \throws std::bad_alloc
+/// Releases an acquisition that was taken out of the heap. On failure it stays.
 template <typename Backend>
-status grow(pool_lock& lock, pool_state<Backend>& state, const run_shape& shape) {
-  const std::size_t next = next_range_pages(state.counters.held() / page_bytes);
-  const status result = add_range(lock, state, std::max(shape.pages, next));
-  return result.shortage() && next > shape.pages ? add_range(lock, state, shape.pages) : result;
-}
-
-/// Releases the range that has been quiet for longest, of those not touched since batch `before`.
-/// `released` says whether there was one. On failure the range stays.
-template <typename Backend>
-status release_oldest(pool_lock& lock, pool_state<Backend>& state, bool& released,
-                      std::uint64_t before = std::numeric_limits<std::uint64_t>::max()) noexcept {
-  page_range* oldest = state.memory.heap.oldest_quiet_range(before);
-  released = oldest != nullptr;
-  if (!released) {
-    return {};
-  }
-  auto removed = state.memory.heap.remove(*oldest);
-  void* memory = removed.range->acquired;
-  const std::size_t bytes = removed.range->acquired_bytes;
+status release_range(pool_lock& lock, pool_state<Backend>& state, granule& g) noexcept {
+  page_heap& heap = state.memory.heap;
+  void* memory = g.place->space->acquired;
+  const std::size_t bytes = g.place->space->acquired_bytes;
   const status result =
       move_range(lock, state, [&] { return state.backend.release(memory, bytes); });
   if (!result.ok()) {
-    released = false;
-    state.memory.heap.add(std::move(removed), memory, bytes);
+    heap.put_back(g);
     return result;
   }
   state.counters.released(bytes);
   ++state.ranges_moved;
-  state.memory.heap.discard(std::move(removed));
+  heap.forget(g);
   return result;
 }
 

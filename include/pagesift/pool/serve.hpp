@@ -2,8 +2,8 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/pool/growth.hpp>
 #include <pagesift/pool/ordering.hpp>
-#include <pagesift/pool/ranges.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -35,17 +35,40 @@ template <typename Backend>
        limit_in_pages(state.options), info.free_bytes, info.total_bytes, state.memory.largest()}};
 }
 
-/// Cuts the request's block from memory that was just taken from the backend with `result`; null
-/// where there was none left. \throws backend_error, std::bad_alloc
+/// Cuts the request's block from memory that was just made ready for it with `result`; null where
+/// there was none left. `created`: some of it is new. \throws backend_error, std::bad_alloc
 template <typename Backend>
-block* block_of_new_range(pool_state<Backend>& state, errand<Backend>& e, const run_shape& shape,
-                          const status& result) {
+block* block_of_new_run(pool_state<Backend>& state, errand<Backend>& e, const run_shape& shape,
+                        const status& result, bool created) {
   if (result.shortage()) {
     return nullptr;
   }
   require_ok(state.backend, result);
-  e.grew = true;
+  e.grew = e.grew || created;
   return state.memory.fresh_block(e.taker, e.wanted, shape);
+}
+
+/// Splits off what large blocks in use have beyond what was asked for; it is free when the work
+/// submitted so far to the stream that got the block is complete. Returns whether there was any.
+/// \throws std::bad_alloc; what was split off until then stays so
+template <typename Backend>
+bool free_slack(pool_state<Backend>& state) {
+  idle_memory<Backend>& memory = state.memory;
+  bool found = false;
+  memory.heap.for_each_cut_run([&](page_run& run) {
+    const block& b = run.blocks[0];
+    const std::size_t needed = pages_for(b.needed_bytes);
+    if (run.capacity != 1 || !b.is(block_state::in_use) || needed >= run.pages) {
+      return;
+    }
+    const std::size_t before = run.block_bytes;
+    memory.heap.shorten(run, needed, memory.last_use_now(b.use.stream));
+    const std::size_t given_up = before - run.block_bytes;
+    memory.streams.quiet().first_cache().shortened(b.requested, given_up);
+    state.caches.exact.taken_back(given_up);
+    found = true;
+  });
+  return found;
 }
 
 /// Takes a block of another stream whose last use is not complete, and makes the taker's stream
@@ -68,31 +91,48 @@ block* take_behind_wait(pool_lock& lock, pool_state<Backend>& state, errand<Back
   return pending->taken;
 }
 
-/// Serves the request from what is complete or the taker's own, in exactly the pages it needs,
-/// releasing whole idle ranges where that makes room for a new one.
+/// Serves the request from idle memory that is complete or the taker's own, in exactly the pages it
+/// needs. \throws std::bad_alloc
+template <typename Backend>
+block* idle_block(pool_state<Backend>& state, errand<Backend>& e) {
+  idle_memory<Backend>& memory = state.memory;
+  memory.merge_complete(e.taker.id);
+  if (block* b = memory.own_block(e.taker, e.wanted.waiting)) {
+    return b;
+  }
+  if (block* b = memory.complete_block(e.wanted.waiting)) {
+    return b;
+  }
+  if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.tight)) {
+    return b;
+  }
+  return memory.larger_block(e.taker, e.wanted);
+}
+
+/// Serves the request from what is complete or the taker's own: as it is, with the slack of blocks
+/// in use, sifted together, or in new memory for which idle memory is released.
 /// \throws backend_error, std::bad_alloc
 template <typename Backend>
 block* reclaim(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
-  idle_memory<Backend>& memory = state.memory;
+  const std::size_t pages = e.wanted.tight.pages;
   for (bool released = true; released;) {
-    memory.merge_complete(e.taker.id);
-    if (block* b = memory.own_block(e.taker, e.wanted.waiting)) {
+    if (block* b = idle_block(state, e)) {
       return b;
     }
-    if (block* b = memory.complete_block(e.wanted.waiting)) {
+    if (free_slack(state)) {
+      if (block* b = idle_block(state, e)) {
+        return b;
+      }
+    }
+    bool created = false;
+    const status grown = grow_tight(lock, state, e.taker.id, pages, created);
+    if (block* b = block_of_new_run(state, e, e.wanted.tight, grown, created)) {
       return b;
     }
-    if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.tight)) {
-      return b;
+    if (state.maps) {  // released memory could only come back: it was sifted as it is
+      return nullptr;
     }
-    if (block* b = memory.larger_block(e.taker, e.wanted)) {
-      return b;
-    }
-    const status grown = add_range(lock, state, e.wanted.tight.pages);
-    if (block* b = block_of_new_range(state, e, e.wanted.tight, grown)) {
-      return b;
-    }
-    require_ok(state.backend, release_oldest(lock, state, released));
+    require_ok(state.backend, release_oldest(lock, state, pages * page_bytes, released));
   }
   return nullptr;
 }
@@ -185,8 +225,9 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.plenty)) {
     return *b;
   }
-  const status grown = grow(lock, state, e.wanted.plenty);
-  if (block* b = block_of_new_range(state, e, e.wanted.plenty, grown)) {
+  bool created = false;
+  const status grown = grow(lock, state, e.taker.id, e.wanted.plenty.pages, created);
+  if (block* b = block_of_new_run(state, e, e.wanted.plenty, grown, created)) {
     return *b;
   }
   if (block* b = memory.complete_block(e.wanted.waiting)) {  // growing gave up the lock

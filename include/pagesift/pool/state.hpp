@@ -30,6 +30,7 @@ struct pool_state {
   const pool_options options;
   const std::uint64_t number = next_pool_number();
   std::size_t total_bytes = 0;  ///< what the backend has in all
+  bool maps = false;            ///< memory is mapped behind reserved addresses, not acquired
 
   cache_registry caches;
   pool_counters counters;

@@ -1,0 +1,167 @@
+// How a pool maps memory behind reserved addresses, moves it together and gives it back.
+#pragma once
+
+#include <pagesift/pool/growth_policy.hpp>
+#include <pagesift/pool/piece_mover.hpp>
+#include <pagesift/pool/ranges.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+namespace pagesift {
+
+/// Pages that the pool may still create, under its limit and by what the device has in all.
+template <typename Backend>
+[[nodiscard]] std::size_t room_pages(const pool_state<Backend>& state) noexcept {
+  const std::size_t taken = state.counters.held() + state.growing_bytes;
+  const std::size_t left = state.total_bytes > taken ? state.total_bytes - taken : 0;
+  return std::min(room(state), left) / page_bytes;
+}
+
+/// Reserves addresses: several times what the device has, so that they are rarely short; less where
+/// the system does not give so many, but at least `pages` pages. \throws std::bad_alloc
+template <typename Backend>
+status reserve_addresses(pool_lock& lock, pool_state<Backend>& state, std::size_t pages) {
+  constexpr std::size_t times_the_memory = 4;
+  const std::size_t most = std::min(state.total_bytes, state.options.limit_bytes) / page_bytes;
+  auto prepared = state.memory.heap.prepare_reservation();
+  void* base = nullptr;
+  std::size_t bytes = std::max(times_the_memory * most, pages) * page_bytes;
+  const status result = move_range(lock, state, [&] {
+    status reserved = state.backend.reserve(bytes, base);
+    while (!reserved.ok() && bytes / page_bytes > pages) {
+      bytes = std::max(bytes / page_bytes / 2, pages) * page_bytes;
+      reserved = state.backend.reserve(bytes, base);
+    }
+    return reserved;
+  });
+  if (result.ok()) {
+    state.memory.heap.add_reservation(std::move(prepared), base, bytes);
+  } else {
+    state.memory.heap.discard_reservation(std::move(prepared));
+  }
+  return result;
+}
+
+/// Makes the backend calls of an assembly, counts what came and went, and ends it.
+template <typename Backend>
+status carry_out(pool_lock& lock, pool_state<Backend>& state, assembly& a) noexcept {
+  const std::size_t new_bytes = a.new_pages() * page_bytes;
+  state.growing_bytes += new_bytes;
+  const status result = move_range(lock, state, [&] {
+    return piece_mover<Backend>{state.backend, state.options.mapping}.move(a);
+  });
+  state.growing_bytes -= new_bytes;
+  for (const assembly_piece& p : a.pieces) {
+    if (p.is_new && p.state == piece_state::at_target) {
+      state.counters.acquired(p.piece->bytes());
+    } else if (!p.is_new && p.state == piece_state::nowhere) {
+      state.counters.released(p.piece->bytes());
+    }
+  }
+  state.memory.heap.finish(a);
+  state.ranges_moved += result.ok() ? 1 : 0;
+  return result;
+}
+
+/// Makes a run of `pages` pages for `stream`, from free granules and new memory as the terms allow.
+/// `created` says whether any is new. Shortage: there is not so much. \throws std::bad_alloc
+template <typename Backend>
+status map_run(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
+               const assembly_terms& terms, bool& created) {
+  assembly a = state.memory.heap.assemble(stream, pages, terms);
+  if (a.verdict == assembly_verdict::no_addresses) {
+    const status result = reserve_addresses(lock, state, 2 * pages);
+    if (!result.ok()) {
+      return result;
+    }
+    a = state.memory.heap.assemble(stream, pages, terms);
+  }
+  if (a.verdict != assembly_verdict::ready) {
+    return {outcome::shortage};
+  }
+  created = a.new_pages() != 0;
+  return carry_out(lock, state, a);
+}
+
+/// Maps a run of `pages` pages, and more where the pool has grown so far. \throws std::bad_alloc
+template <typename Backend>
+status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
+                   bool& created) {
+  const std::size_t room = room_pages(state);
+  assembly_terms terms;
+  terms.most_new = room;
+  terms.least_new = next_mapping_pages(state.counters.held() / page_bytes);
+  terms.largest_piece = granule_pages(room);
+  terms.smallest_move = no_move;
+  status result = map_run(lock, state, stream, pages, terms, created);
+  if (result.shortage() && terms.least_new > pages) {
+    terms.least_new = 0;
+    result = map_run(lock, state, stream, pages, terms, created);
+  }
+  return result;
+}
+
+/// Sifts: makes a run of `pages` pages out of whatever is free in whole granules, and new memory
+/// as far as there is any. \throws std::bad_alloc
+template <typename Backend>
+status sift(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
+            bool& created) {
+  assembly_terms terms;
+  terms.most_new = room_pages(state);
+  terms.largest_piece = usual_granule_pages;
+  status result = map_run(lock, state, stream, pages, terms, created);
+  if (result.shortage() && terms.most_new != 0) {  // others have some of the device
+    const memory_info info = unlocked(lock, [&] { return state.backend.memory(); });
+    terms.most_new = std::min(room_pages(state), info.free_bytes / page_bytes);
+    result = map_run(lock, state, stream, pages, terms, created);
+  }
+  if (result.shortage() && terms.most_new != 0) {
+    terms.most_new = 0;
+    result = map_run(lock, state, stream, pages, terms, created);
+  }
+  return result;
+}
+
+/// Unmaps and destroys a list of granules that were taken out of the heap; at the first failure the
+/// rest go back into it.
+template <typename Backend>
+status release_mapped(pool_lock& lock, pool_state<Backend>& state, granule* first) noexcept {
+  granule* failed = nullptr;
+  bool lost = false;
+  const status result = move_range(lock, state, [&] {
+    piece_mover<Backend> mover{state.backend, state.options.mapping};
+    status each;
+    for (granule* g = first; g != nullptr && each.ok(); g = g->next) {
+      each = mover.release(*g, lost);
+      failed = each.ok() ? nullptr : g;
+    }
+    return each;
+  });
+  bool kept = false;
+  for (granule* g = first; g != nullptr;) {
+    granule& settled = *g;
+    g = g->next;
+    kept = kept || (&settled == failed && !lost);
+    if (kept) {
+      state.memory.heap.put_back(settled);
+    } else {
+      state.counters.released(settled.bytes());
+      state.memory.heap.forget(settled);
+    }
+    kept = kept || &settled == failed;
+  }
+  return result;
+}
+
+/// Gives back the addresses behind which no memory is left. On failure they stay reserved.
+template <typename Backend>
+void unreserve_all(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  while (const auto space = state.memory.heap.remove_empty_reservation()) {
+    (void)unlocked(lock,
+                   [&] { return state.backend.unreserve(space->acquired, space->acquired_bytes); });
+  }
+}
+
+}  // namespace pagesift
