@@ -137,7 +137,9 @@ CUresult unmap(CUdeviceptr p, std::size_t bytes) {
   if (!is_mapped_whole(p, p + bytes)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  mmap(pointer(p), bytes, PROT_NONE, nowhere | MAP_FIXED, -1, 0);
+  if (mmap(pointer(p), bytes, PROT_NONE, nowhere | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
   for (auto at = mappings.find(p); at != mappings.end() && at->first < p + bytes;) {
     const CUmemGenericAllocationHandle h = at->second.piece;
     --the_world().pieces[h].mappings;

@@ -120,7 +120,7 @@ TEST_CASE("mapped memory is the device's and its peers', no other's") {
 }
 
 TEST_CASE("a mapping that cannot be used by all is undone") {
-  for (const std::size_t nth : {1, 2}) {
+  for (const std::size_t nth : {std::size_t{1}, std::size_t{2}}) {
     CAPTURE(nth);
     fake_cuda::reset();
     backend_scene s;
