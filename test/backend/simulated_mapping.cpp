@@ -125,7 +125,11 @@ TEST_CASE("a destroyed piece counts until it is mapped nowhere") {
 }
 
 TEST_CASE("a planted fault ends a call of virtual memory and has no effect") {
-  const std::vector<std::pair<simulated_call, std::function<status(bench&)>>> calls{
+  struct faulty_call {
+    simulated_call which;
+    std::function<status(bench&)> make;
+  };
+  const std::vector<faulty_call> calls{
       {simulated_call::can_map, [](bench& t) { return t.backend.can_map({}); }},
       {simulated_call::reserve,
        [](bench& t) {
@@ -141,11 +145,12 @@ TEST_CASE("a planted fault ends a call of virtual memory and has no effect") {
       {simulated_call::destroy, [](bench& t) { return t.backend.destroy(t.one); }},
       {simulated_call::map, [](bench& t) { return t.map(2, 1, t.one); }},
       {simulated_call::unmap, [](bench& t) { return t.unmap(0, 2); }}};
-  for (const auto& [which, make] : calls) {
+  for (const faulty_call& call : calls) {
+    const simulated_call which = call.which;
     CAPTURE(name_of(which));
     bench t;
     t.device.fail({which, 1, false, outcome::failed, 700});
-    CHECK(make(t).code == 700);
+    CHECK(call.make(t).code == 700);
     CHECK(t.device.physical_bytes() == 3 * page);
     CHECK(t.device.mapped_bytes() == 2 * page);
     CHECK(t.device.reserved_bytes() == 8 * page);

@@ -171,9 +171,15 @@ void* entry_point(const std::string& name) {
       {"cuEventRecord", address_of(event_record)},
       {"cuEventQuery", address_of(event_query)},
       {"cuEventSynchronize", address_of(event_synchronize)}};
+  if (the_world().removed.count(name) != 0) {
+    return nullptr;
+  }
   const auto found = functions.find(name);
-  const bool there = found != functions.end() && the_world().removed.count(name) == 0;
-  return there ? found->second : nullptr;
+  if (found != functions.end()) {
+    return found->second;
+  }
+  const auto mapping = mapping_functions().find(name);
+  return mapping != mapping_functions().end() ? mapping->second : nullptr;
 }
 
 }  // namespace fake_cuda

@@ -5,6 +5,8 @@
 // - Kernels do nothing. Work submitted to a stream, an event record included, stays pending until a
 //   call waits for it (a synchronize, cudaFree) or the test completes it. Copies move their bytes
 //   at once.
+// - Virtual memory is the host's too: reserved addresses fault until a piece is mapped there and
+//   access given, and a piece keeps what is in it while it is mapped elsewhere.
 // - A destroyed stream's handle is the next one given out, its id never is.
 // - The last error, the current device and context, and the rules of stream capture are CUDA's.
 //
@@ -17,6 +19,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +48,11 @@ std::vector<std::string> misuse();
 std::size_t used_bytes(int device);
 std::size_t live_allocations();
 std::size_t live_events();
+/// Addresses that are reserved, and pieces of physical memory that are not gone.
+std::size_t reserved_bytes();
+std::size_t live_pieces();
+/// Devices that may use the mapping that begins at `p`; empty where none does.
+std::set<int> access_to(const void* p);
 /// Contexts on the calling thread's stack.
 std::size_t context_depth();
 
@@ -68,5 +76,11 @@ void refuse_runtime(int code);
 void remove_entry_point(const std::string& name);
 /// Allocations start at a multiple of `bytes` (a power of two, up to 2 MiB) and of nothing larger.
 void set_alignment(std::size_t bytes);
+/// What the driver says of an attribute of every device; 1 of those never set.
+void set_attribute(CUdevice_attribute name, int value);
+/// The granularity that the driver recommends for mappings, and needs.
+void set_granularity(std::size_t bytes);
+/// Whether each device reaches every other's memory.
+void set_peer_access(bool reachable);
 
 }  // namespace fake_cuda

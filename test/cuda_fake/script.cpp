@@ -27,6 +27,10 @@ void shut_down(world& w) {
   for (const auto& entry : w.allocations) {
     munmap(entry.second.mapped, entry.second.mapped_bytes);
   }
+  unmap_the_world();
+  w.attributes.clear();
+  w.granularity = std::size_t{2} << 20;
+  w.peer_access = true;
   std::fill(std::begin(w.used), std::end(w.used), 0);
   w.alignment = 512;
   w.runtime_refusal = 0;
@@ -107,6 +111,27 @@ std::size_t live_events() {
   return the_world().events.size();
 }
 
+std::size_t reserved_bytes() {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  std::size_t bytes = 0;
+  for (const auto& entry : the_world().reservations) {
+    bytes += entry.second.bytes;
+  }
+  return bytes;
+}
+
+std::size_t live_pieces() {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  return the_world().pieces.size();
+}
+
+std::set<int> access_to(const void* p) {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  const auto& mappings = the_world().mappings;
+  const auto found = mappings.find(reinterpret_cast<std::uintptr_t>(p));
+  return found == mappings.end() ? std::set<int>{} : found->second.access;
+}
+
 std::size_t context_depth() {
   std::lock_guard<std::mutex> lock{the_world().mutex};
   return this_thread().contexts.size();
@@ -160,6 +185,21 @@ void remove_entry_point(const std::string& name) {
 void set_alignment(std::size_t bytes) {
   std::lock_guard<std::mutex> lock{the_world().mutex};
   the_world().alignment = bytes;
+}
+
+void set_attribute(CUdevice_attribute name, int value) {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  the_world().attributes[name] = value;
+}
+
+void set_granularity(std::size_t bytes) {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  the_world().granularity = bytes;
+}
+
+void set_peer_access(bool reachable) {
+  std::lock_guard<std::mutex> lock{the_world().mutex};
+  the_world().peer_access = reachable;
 }
 
 }  // namespace fake_cuda

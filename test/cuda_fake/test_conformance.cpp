@@ -1,5 +1,5 @@
 // The backend conformance suite on the CUDA backend over the fake.
-#include "../backend/conformance.hpp"
+#include "../backend/virtual_memory_conformance.hpp"
 #include "fake_cuda.hpp"
 
 #include <pagesift/backend/cuda.hpp>
@@ -11,7 +11,11 @@ class cuda_fixture {
   using backend_type = pagesift::cuda_backend;
 
   cuda_fixture() : backend_{(fake_cuda::reset(), backend_type::open(0))} {}
-  ~cuda_fixture() { CHECK(fake_cuda::misuse().empty()); }
+  ~cuda_fixture() {
+    CHECK(fake_cuda::misuse().empty());
+    CHECK(fake_cuda::live_pieces() == 0);
+    CHECK(fake_cuda::reserved_bytes() == 0);
+  }
   cuda_fixture(const cuda_fixture&) = delete;
   cuda_fixture& operator=(const cuda_fixture&) = delete;
 
@@ -37,3 +41,4 @@ TYPE_TO_STRING(cuda_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(cuda_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(cuda_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(cuda_fixture);
+PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(cuda_fixture);

@@ -59,6 +59,29 @@ struct allocation {
   std::size_t mapped_bytes = 0;
 };
 
+/// Addresses without memory.
+struct reservation {
+  std::size_t bytes = 0;
+  void* mapped = nullptr;
+  std::size_t mapped_bytes = 0;
+};
+
+/// Physical memory: a file of the host's memory, which lives until nobody has a handle or a
+/// mapping.
+struct physical {
+  int device = 0;
+  std::size_t bytes = 0;
+  int file = -1;
+  std::size_t mappings = 0;
+  bool released = false;
+};
+
+struct mapping {
+  std::uintptr_t end = 0;
+  CUmemGenericAllocationHandle piece = 0;
+  std::set<int> access;  ///< devices that may use it
+};
+
 struct fault {
   int code;
   std::size_t skip;
@@ -82,6 +105,13 @@ struct world {
   std::uint64_t last_id = 0;
   std::map<CUevent, event> events;
   std::map<void*, allocation> allocations;
+  std::map<std::uintptr_t, reservation> reservations;
+  std::map<CUmemGenericAllocationHandle, physical> pieces;
+  std::map<std::uintptr_t, mapping> mappings;
+  CUmemGenericAllocationHandle last_piece = 0;
+  std::map<int, int> attributes;  ///< those set by the test
+  std::size_t granularity = std::size_t{2} << 20;
+  bool peer_access = true;
 
   std::vector<call> log;
   std::map<std::string, std::size_t> counts;
@@ -160,6 +190,20 @@ CUresult synchronize(CUevent e);
 CUresult allocate(std::size_t bytes, void** p);
 CUresult release(void* p);
 CUresult memory_info(std::size_t* free_bytes, std::size_t* total_bytes);
+
+// --- mapping.cpp: with the world locked ---
+CUresult reserve(CUdeviceptr* p, std::size_t bytes, std::size_t alignment);
+CUresult unreserve(CUdeviceptr p, std::size_t bytes);
+CUresult create(CUmemGenericAllocationHandle* h, std::size_t bytes, int device);
+CUresult destroy(CUmemGenericAllocationHandle h);
+CUresult map(CUdeviceptr p, std::size_t bytes, CUmemGenericAllocationHandle h);
+CUresult unmap(CUdeviceptr p, std::size_t bytes);
+CUresult give_access(CUdeviceptr p, std::size_t bytes, int device);
+/// Takes everything away without asking.
+void unmap_the_world();
+
+/// Addresses of the driver's functions for virtual memory.
+const std::map<std::string, void*>& mapping_functions();
 
 /// Address of the driver's function `name`, or null.
 void* entry_point(const std::string& name);

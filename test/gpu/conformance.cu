@@ -1,5 +1,5 @@
 // The backend conformance suite on a real device.
-#include "../backend/conformance.hpp"
+#include "../backend/virtual_memory_conformance.hpp"
 #include "device_work.hpp"
 
 #include <pagesift/backend/cuda.hpp>
@@ -41,3 +41,4 @@ TYPE_TO_STRING(device_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(device_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(device_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(device_fixture);
+PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(device_fixture);

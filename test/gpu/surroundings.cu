@@ -26,6 +26,12 @@ struct scene {
   cudaEvent_t spare = nullptr;
 };
 
+/// All memory of the device in pages of 2 MiB, more than anybody can have.
+std::size_t whole_device(const cuda_backend& backend) {
+  constexpr std::size_t page = 2 * pagesift::mebibyte;
+  return backend.memory().total_bytes / page * page;
+}
+
 /// Every call but the fence, with success, shortage and not ready among the results.
 std::vector<std::function<pagesift::status(scene&)>> all_calls() {
   return {
@@ -41,6 +47,22 @@ std::vector<std::function<pagesift::status(scene&)>> all_calls() {
         CHECK(s.backend.acquire(s.backend.memory().total_bytes, everything).shortage());
         CHECK(s.backend.acquire(s.backend.memory().total_bytes + 1, everything).shortage());
         return s.backend.release(p, 2 * pagesift::mebibyte);
+      },
+      [](scene& s) {
+        const std::size_t bytes = 4 * pagesift::mebibyte;
+        void* p = nullptr;
+        cuda_backend::physical_type h{};
+        cuda_backend::physical_type everything{};
+        CHECK(s.backend.can_map({}).ok());
+        REQUIRE(s.backend.reserve(bytes, p).ok());
+        REQUIRE(s.backend.create(bytes, {}, h).ok());
+        REQUIRE(s.backend.map(p, bytes, h, {}).ok());
+        CHECK(s.backend.map(p, bytes, h, {}).failed());
+        CHECK(s.backend.unmap(p, bytes / 2).failed());
+        CHECK(s.backend.create(whole_device(s.backend), {}, everything).shortage());
+        CHECK(s.backend.unmap(p, bytes).ok());
+        CHECK(s.backend.destroy(h).ok());
+        return s.backend.unreserve(p, bytes);
       },
       [](scene& s) { return s.backend.inspect(s.stream).result; },
       [](scene& s) { return s.backend.inspect(cudaStreamPerThread).result; },

@@ -4,6 +4,9 @@
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/backend/cuda_driver.hpp>
 #include <pagesift/backend/cuda_guard.hpp>
+#include <pagesift/backend/cuda_mapper.hpp>
+#include <pagesift/backend/cuda_mapping_functions.hpp>
+#include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -26,7 +29,7 @@ inline namespace PAGESIFT_CUDA_NAMESPACE {
 /// does not matter. Calls may be made from any thread. They are the driver's (see cuda_driver.hpp),
 /// so they leave the runtime's last error as it was; they leave the current device as it was; and
 /// all but `fence` leave every stream capture valid.
-class cuda_backend {
+class cuda_backend : public cuda_mapper {
  public:
   using stream_type = cudaStream_t;
   using event_type = cudaEvent_t;
@@ -41,9 +44,6 @@ class cuda_backend {
   /// \throws backend_error where there is no driver or device, or the driver is too old;
   /// invalid_argument where there is no such device.
   [[nodiscard]] static cuda_backend open(int device);
-
-  /// The device's number.
-  [[nodiscard]] int device() const noexcept { return device_; }
 
   /// Takes `bytes` bytes from the device, as cudaMalloc does. More than the device has in all is a
   /// shortage without asking.
@@ -169,16 +169,10 @@ class cuda_backend {
   }
 
  private:
-  cuda_backend(const cuda_driver& driver, int device, CUcontext context) noexcept
-      : driver_{&driver}, device_{device}, context_{context} {}
+  cuda_backend(const cuda_driver& driver, int device, CUcontext context)
+      : cuda_mapper{driver, cuda_mapping_functions::get(), device, context} {}
 
   static int device_count(const cuda_driver& driver);
-
-  template <typename Call>
-  status in_context(const char* name, Call&& call) const noexcept {
-    const cuda_context_guard context{*driver_, context_};
-    return cuda_status(context.result() == CUDA_SUCCESS ? call() : context.result(), name);
-  }
 
   /// For calls that would end a capture.
   template <typename Call>
@@ -242,11 +236,6 @@ class cuda_backend {
     return in_context("cuMemGetInfo",
                       [&] { return driver_->mem_get_info(&info.free_bytes, &info.total_bytes); });
   }
-
-  const cuda_driver* driver_;
-  int device_;
-  CUcontext context_;
-  std::size_t total_bytes_ = 0;
 };
 
 inline int cuda_backend::device_count(const cuda_driver& driver) {
@@ -291,7 +280,7 @@ inline cuda_backend cuda_backend::open(int device) {
   return backend;
 }
 
-static_assert(is_backend_v<cuda_backend>);
+static_assert(is_virtual_backend_v<cuda_backend>);
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE
 }  // namespace pagesift

@@ -35,9 +35,9 @@ struct mapping_options {
 /// | `b.map(p, bytes, h, options)` | `status` | all of `h` behind addresses with nothing mapped |
 /// | `b.unmap(p, bytes)` | `status` | whole mappings; the host has seen the last use complete |
 ///
-/// The granule is the smallest size that can be created, mapped and unmapped on its own. It is 2
-/// MiB or divides it; where the device cannot do that, `can_map` fails. Sizes and addresses are
-/// multiples of it, of reservations multiples of 2 MiB.
+/// The granule is the smallest piece worth mapping on its own, a multiple of 2 MiB. Sizes and
+/// addresses are multiples of it, of reservations multiples of 2 MiB. `can_map` fails where the
+/// device's own granules are larger than 2 MiB.
 ///
 /// Whatever a piece holds stays in it while it is unmapped and mapped elsewhere. Options are the
 /// same for `can_map`, `create` and `map` of one piece. A failed call changes nothing: after a
@@ -63,21 +63,11 @@ struct is_virtual_backend<
                                                   typename B::physical_type{},
                                                   std::declval<const mapping_options&>())}),
            decltype(status{std::declval<B&>().unmap(std::declval<void*>(), std::size_t{})})>>
-    : std::bool_constant<
-          is_backend_v<B> &&
-          std::is_trivially_copyable_v<typename B::physical_type>&& noexcept(std::declval<B&>().unmap(
-              std::declval<void*>(),
-              std::
-                  size_t{}))&& noexcept(std::declval<B&>()
-                                            .destroy(
-                                                typename B::
-                                                    physical_type{}))&& noexcept(std::declval<B&>()
-                                                                                     .unreserve(
-                                                                                         std::declval<
-                                                                                             void*>(),
-                                                                                         std::
-                                                                                             size_t{}))> {
-};
+    : std::conjunction<
+          is_backend<B>, std::is_trivially_copyable<typename B::physical_type>,
+          std::bool_constant<noexcept(std::declval<B&>().unmap(std::declval<void*>(), 1))>,
+          std::bool_constant<noexcept(std::declval<B&>().destroy(typename B::physical_type{}))>,
+          std::bool_constant<noexcept(std::declval<B&>().unreserve(std::declval<void*>(), 1))>> {};
 
 template <typename B>
 inline constexpr bool is_virtual_backend_v = is_virtual_backend<B>::value;
