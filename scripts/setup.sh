@@ -3,7 +3,7 @@
 # A package of Debian and Ubuntu is there when what it brings is there, wherever it came from.
 has_package() {
   case "$1" in
-    cmake | python3 | git | doxygen) command -v "$1" ;;
+    cmake | python3 | git | doxygen | valgrind) command -v "$1" ;;
     ninja-build) command -v ninja ;;
     g++) command -v c++ ;;
     clang-format-14 | clang-tidy-14) command -v "$1" ;;
@@ -33,7 +33,7 @@ set_up() {
   case "$1" in
     test)
       needed+=(doctest-dev)
-      useful+=(libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev)
+      useful+=(libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev valgrind)
       ;;
     demo) needed+=(libcli11-dev nlohmann-json3-dev) ;;
     bench) needed+=(libbenchmark-dev) ;;
@@ -44,7 +44,7 @@ set_up() {
     docs) needed=(doxygen python3 python3-venv) ;;
     everything)
       useful+=(doctest-dev libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev
-        git clang-format-14 clang-tidy-14 doxygen python3-venv)
+        valgrind git clang-format-14 clang-tidy-14 doxygen python3-venv)
       ;;
   esac
 

@@ -44,7 +44,9 @@ void add_counts(allocator_list<Allocator>) {
   for (const std::size_t count : {1'000, 10'000'000, 100'000'001}) {
     add_count<float, Allocator>("float", count);
   }
-  add_count<double, Allocator>("double", 100'000'001);
+  for (const std::size_t count : {50'000'000, 100'000'001}) {
+    add_count<double, Allocator>("double", count);
+  }
 }
 
 }  // namespace

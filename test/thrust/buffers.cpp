@@ -58,6 +58,15 @@ TEST_CASE("a buffer gives back what was put into it") {
   CHECK(pool.stats().in_use == 0);
 }
 
+TEST_CASE("a fresh buffer holds what was left in its memory: nothing fills it") {
+  pagesift::device_pool pool;
+  const std::vector<int> in = random_ints(1'000'000, 1 << 30);
+  buffer{in.size(), pool}.scatter(in);
+  std::vector<int> out(in.size());
+  buffer{in.size(), pool}.gather(out);
+  CHECK(out == in);
+}
+
 TEST_CASE("arrays of every kind can be scattered and gathered") {
   buffer device{3};
   const std::array<int, 3> in{1, 2, 3};

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <pagesift/backend/backend.hpp>
-#include <pagesift/core/bytes.hpp>
+#include <pagesift/backend/host_memory.hpp>
 #include <pagesift/core/error.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <string>
 #include <system_error>
 #include <unistd.h>
@@ -34,7 +32,7 @@ class host_backend {
   static constexpr const char* memory_name = "host memory";
 
   /// Every acquisition starts at a multiple of this many bytes: a page of the page heap.
-  static constexpr std::size_t acquisition_alignment = 2 * mebibyte;
+  static constexpr std::size_t acquisition_alignment = host_memory_alignment;
 
   /// \param device 0, or -1 for the current one; the host is device 0.
   /// \throws invalid_argument for any other device.
@@ -48,23 +46,9 @@ class host_backend {
   [[nodiscard]] static constexpr int current_device() noexcept { return 0; }
 
   [[nodiscard]] status acquire(std::size_t bytes, void*& p) noexcept {
-    // The allocator would round a size near 2^64 up to a small one.
-    if (bytes > std::numeric_limits<std::size_t>::max() / 2) {
-      return {outcome::shortage, ENOMEM, "operator new"};
-    }
-    void* const memory =
-        ::operator new (bytes, std::align_val_t{acquisition_alignment}, std::nothrow);
-    if (memory == nullptr) {
-      return {outcome::shortage, ENOMEM, "operator new"};
-    }
-    p = memory;
-    return {};
+    return host_memory::acquire(bytes, p);
   }
-
-  status release(void* p, std::size_t /*bytes*/) noexcept {
-    ::operator delete (p, std::align_val_t{acquisition_alignment}, std::nothrow);
-    return {};
-  }
+  status release(void* p, std::size_t bytes) noexcept { return host_memory::release(p, bytes); }
 
   /// Physical memory of the machine. Where the system does not tell how much is free, all counts
   /// as free; where it tells nothing, both are the size of the address space.
