@@ -48,7 +48,6 @@ class asymmetric_fence {
 
   /// Precondition: `available()`.
   static void heavy() noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
 #if PAGESIFT_HAS_ASYMMETRIC_FENCE
     (void)syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 #endif
