@@ -8,6 +8,7 @@
 #include <pagesift/backend/cuda_mapping_functions.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
+#include <pagesift/core/inlining.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -70,37 +71,44 @@ class cuda_backend : public cuda_mapper {
   }
 
   /// Identity of a stream. The legacy default stream costs no call: it cannot capture.
-  [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state inspect(stream_type stream) const noexcept {
     return look_at(stream, [this](CUstream handle) { return identify(handle); });
   }
 
   /// Whether a stream captures; its id is left out.
-  [[nodiscard]] stream_state capture_state(stream_type stream) const noexcept {
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state
+  capture_state(stream_type stream) const noexcept {
     return look_at(stream, [this](CUstream handle) { return ask_capture(handle); });
   }
 
  private:
   template <typename Look>
-  [[nodiscard]] stream_state look_at(stream_type stream, Look&& look) const noexcept {
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state look_at(stream_type stream,
+                                                            const Look& look) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
       return {status{}, legacy_stream_id, false, false};
     }
-    // A created stream knows its context, so that the guard's 10 ns are spent only where the thread
-    // has no context at all. What the per-thread handle means depends on the current context.
-    const bool per_thread = handle == CU_STREAM_PER_THREAD;
-    if (!per_thread) {
+    if (handle != CU_STREAM_PER_THREAD) {
       const stream_state state = look(handle);
       if (state.result.code != CUDA_ERROR_INVALID_CONTEXT) {
         return state;
       }
     }
+    return look_in_context(handle, look);
+  }
+
+  /// A created stream knows its context, so that the guard is needed only where the thread has no
+  /// context at all. What the per-thread handle means depends on the current context.
+  template <typename Look>
+  [[nodiscard]] PAGESIFT_RARELY_CALLED stream_state
+  look_in_context(CUstream handle, const Look& look) const noexcept {
     const cuda_context_guard context{*driver_, context_};
     stream_state state;
     state.result = cuda_status(context.result(), "cuCtxPushCurrent");
     if (state.result.ok()) {
       state = look(handle);
-      state.per_thread = per_thread;
+      state.per_thread = handle == CU_STREAM_PER_THREAD;
     }
     return state;
   }
@@ -212,22 +220,27 @@ class cuda_backend : public cuda_mapper {
     });
   }
 
-  stream_state ask_capture(CUstream stream) const noexcept {
-    stream_state state;
+  PAGESIFT_ALWAYS_INLINE stream_state ask_capture(CUstream stream) const noexcept {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    state.result =
-        cuda_status(driver_->stream_is_capturing(stream, &capture), "cuStreamIsCapturing");
+    const CUresult result = driver_->stream_is_capturing(stream, &capture);
+    stream_state state;
     state.capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (result != CUDA_SUCCESS) {
+      state.result = cuda_status(result, "cuStreamIsCapturing");
+    }
     return state;
   }
 
   /// The id is asked for only where the stream does not capture: it would end the capture.
-  stream_state identify(CUstream stream) const noexcept {
+  PAGESIFT_ALWAYS_INLINE stream_state identify(CUstream stream) const noexcept {
     stream_state state = ask_capture(stream);
     if (state.result.ok() && !state.capturing) {
       unsigned long long id = 0;
-      state.result = cuda_status(driver_->stream_get_id(stream, &id), "cuStreamGetId");
+      const CUresult result = driver_->stream_get_id(stream, &id);
       state.id = id;
+      if (result != CUDA_SUCCESS) {
+        state.result = cuda_status(result, "cuStreamGetId");
+      }
     }
     return state;
   }

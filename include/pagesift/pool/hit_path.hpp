@@ -17,12 +17,11 @@ struct wanted_block {
   class_index index = 0;
 };
 
-/// Gives a block that was taken for a request to its user. Precondition: `cache` is locked, and is
-/// the taker's.
+/// Gives a block that was taken for a request to its user. Preconditions: `cache` is locked, and is
+/// of the stream that the block's last use now names.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void* hand_out(pool_state<Backend>& state, stream_cache& cache, block& b,
                                       const wanted_block& wanted) noexcept {
-  b.use.stream = cache.stream;
   b.requested = static_cast<std::uint16_t>(wanted.index);
   b.needed_bytes = wanted.bytes;
   cache.handed_out(b, wanted.index);
@@ -132,6 +131,18 @@ PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<B
     }
   }
   return hit_beside(state, known, wanted, waiting);
+}
+
+/// A hit for a caller that knows the stream's id, or null.
+template <typename Backend>
+PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
+                                     typename Backend::stream_type stream, stream_id id,
+                                     const wanted_block& wanted) noexcept {
+  if (!state.captures.none()) {
+    return nullptr;
+  }
+  remembered_stream<Backend>* known = last_streams<Backend>::find(state.number, stream);
+  return known != nullptr && known->id == id ? hit(state, *known, wanted) : nullptr;
 }
 
 /// The block at `p`, claimed from its user; null, and counted as a rejected free, where nobody has

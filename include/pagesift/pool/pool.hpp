@@ -144,8 +144,6 @@ class basic_pool {
                                      std::size_t alignment);
   void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
 
-  [[nodiscard]] void* allocate_on(stream_type stream, const stream_state& seen,
-                                  const wanted_block& wanted, std::size_t alignment);
   [[nodiscard]] void* allocate_slowly(stream_type stream, const stream_state& seen,
                                       const wanted_block& wanted, std::size_t alignment);
   /// Hands out the taker's newest block of the class, or searches further.
@@ -210,7 +208,13 @@ basic_pool<Backend>::~basic_pool() {
 template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  return allocate_on(stream, state_.backend.inspect(stream), wanted, alignment);
+  const stream_state seen = state_.backend.inspect(stream);
+  if (seen.result.ok() && !seen.capturing) {
+    if (void* p = try_hit(state_, stream, seen.id, wanted)) {
+      return p;
+    }
+  }
+  return allocate_slowly(stream, seen, wanted, alignment);
 }
 
 template <typename Backend>
@@ -221,24 +225,24 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
   if (state_.options.checking == checks::standard) {
     seen = state_.backend.capture_state(on.stream_);
   }
+  if (seen.result.ok() && !seen.capturing) {
+    if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
+      return p;
+    }
+  }
   seen.id = on.id_;
-  return allocate_on(on.stream_, seen, wanted, alignment);
+  return allocate_slowly(on.stream_, seen, wanted, alignment);
 }
 
 template <typename Backend>
-PAGESIFT_ALWAYS_INLINE void* basic_pool<Backend>::allocate_on(stream_type stream,
-                                                              const stream_state& seen,
-                                                              const wanted_block& wanted,
-                                                              std::size_t alignment) {
-  if (seen.result.ok() && !seen.capturing && state_.captures.none()) {
-    remembered* known = last_streams<Backend>::find(state_.number, stream);
-    if (known != nullptr && known->id == seen.id) {
-      if (void* p = hit(state_, *known, wanted)) {
-        return p;
-      }
-    }
+void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
+                                           std::size_t bytes) noexcept {
+  remembered* known = last_streams<Backend>::find(state_.number, on.stream_);
+  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.captures.none()) {
+    free_on(*known, p, on.stream_);
+  } else {
+    deallocate(p, bytes, on.stream_);
   }
-  return allocate_slowly(stream, seen, wanted, alignment);
 }
 
 template <typename Backend>
@@ -278,6 +282,7 @@ void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const re
       state_.counters.missed(wanted.index);
     }
   }
+  b->use.stream = taker.id;
   return hand_out(state_, taker.first_cache(), *b, {wanted.bytes, wanted.index});
 }
 
@@ -295,17 +300,6 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
     free_on(*known, p, stream);
   } else {
     free_slowly(p, stream);
-  }
-}
-
-template <typename Backend>
-void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
-                                           std::size_t bytes) noexcept {
-  remembered* known = last_streams<Backend>::find(state_.number, on.stream_);
-  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.captures.none()) {
-    free_on(*known, p, on.stream_);
-  } else {
-    deallocate(p, bytes, on.stream_);
   }
 }
 
