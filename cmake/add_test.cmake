@@ -1,10 +1,13 @@
-# pagesift_add_test(<name> SOURCES file... [LIBRARIES target...] [DEFINITIONS definition...] [GPU])
+# pagesift_add_test(<name> SOURCES file... [TOGETHER cpp|cu] [LIBRARIES target...]
+#   [DEFINITIONS definition...] [GPU])
 #
 # One doctest program; each of its test cases is a test of CTest, named "<name>: <test case>".
 # TOGETHER cpp or cu: the sources are compiled as one file of that kind. For sources that read
 # Thrust's headers, which take most of the time: seven of them compile three times as fast so.
 # GPU: the test is skipped, with exit code 77, where no device is. A program that needs a target or
 # a compiler which is not there is left out; the configure step has said what is missing.
+
+include(${CMAKE_CURRENT_LIST_DIR}/join_sources.cmake)
 
 function(pagesift_add_test name)
   cmake_parse_arguments(arg "GPU" "TOGETHER" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
@@ -32,17 +35,6 @@ function(pagesift_add_test name)
   # Tests measure nothing; the strongest optimiser would take half as long again to build them.
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
   pagesift_discover_tests(${target} ${name} $<$<BOOL:${arg_GPU}>:GPU>)
-endfunction()
-
-# Writes the source file `name`, which includes the others, and sets `result` to it.
-function(pagesift_join_sources result name)
-  set(content "")
-  foreach(source IN LISTS ARGN)
-    get_filename_component(source ${source} ABSOLUTE)
-    string(APPEND content "#include \"${source}\"\n")
-  endforeach()
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name} CONTENT "${content}" @ONLY)
-  set(${result} ${CMAKE_CURRENT_BINARY_DIR}/${name} PARENT_SCOPE)
 endfunction()
 
 # Asks the program for its test cases each time it has been built.
