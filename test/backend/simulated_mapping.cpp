@@ -252,6 +252,7 @@ TEST_CASE("the judge catches an unmapping of what is not whole mappings") {
   SUBCASE("more than there is") { CHECK(t.unmap(2, 2).failed()); }
   SUBCASE("nothing there") { CHECK(t.unmap(5, 1).failed()); }
   SUBCASE("of no size") { CHECK(t.unmap(0, 0).failed()); }
+  SUBCASE("of no size, between two") { CHECK(t.unmap(2, 0).failed()); }
   SUBCASE("of a size that wraps") {
     CHECK(t.backend.unmap(t.base, ~std::size_t{0} - page + 1).failed());
   }

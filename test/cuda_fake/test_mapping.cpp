@@ -78,12 +78,17 @@ TEST_CASE("a device without virtual memory, or with larger pages, cannot map") {
   }
 }
 
-TEST_CASE("smaller pages than 2 MiB do no harm") {
+TEST_CASE("a device with smaller pages still maps in pages of 2 MiB") {
   fake_cuda::reset();
   const auto backend = cuda_backend::open(0);
   fake_cuda::set_granularity(64 * pagesift::kibibyte);
   CHECK(backend.can_map({}).ok());
   CHECK(backend.granule_bytes() == page);
+  void* p = nullptr;
+  CUmemGenericAllocationHandle h = 0;
+  CHECK(backend.reserve(64 * pagesift::kibibyte, p).failed());
+  CHECK(backend.create(page + 64 * pagesift::kibibyte, {}, h).failed());
+  check_nothing_left();
 }
 
 TEST_CASE("RDMA is asked for where it is wanted, of the device and for the memory") {

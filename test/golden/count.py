@@ -62,7 +62,7 @@ def judge(name, counted, committed):
     line = (f"{name}: {counted} instructions for each pair, {committed} committed, "
             f"{100 * change:+.1f} %")
     if change > SLACK:
-        return f"{line}: more than {100 * SLACK:.0f} % slower", False
+        return f"{line}: more than the {100 * SLACK:.0f} % allowed", False
     if change < -SLACK:
         return f"{line}: better; commit the new figure", False
     return line, True

@@ -65,7 +65,7 @@ class CountTests(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("host 4 KiB: 330.0 instructions for each pair, 300.0 committed, +10.0 %",
                       printed)
-        self.assertIn("more than 5 % slower", printed)
+        self.assertIn("more than the 5 % allowed", printed)
 
     def test_fewer_instructions_fail_until_the_figure_is_committed(self):
         self.run_count(300, "--update")

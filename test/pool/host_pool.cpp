@@ -108,6 +108,28 @@ TEST_CASE("a second request of the same size takes no host memory") {
   }
 }
 
+TEST_CASE("a large range is whole again when the small blocks cut from it are free") {
+  host_pool pool;
+  constexpr std::size_t large = 400'000'000;
+  void* const first = pool.allocate(large, host_stream{});
+  pool.deallocate(first, large, host_stream{});
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> small;
+    for (std::size_t bytes = 256; bytes <= 4 * mebibyte; bytes *= 2) {
+      small.push_back(pool.allocate(bytes, host_stream{}));
+    }
+    std::size_t bytes = 256;
+    for (void* const p : small) {
+      pool.deallocate(p, bytes, host_stream{});
+      bytes *= 2;
+    }
+    void* const again = pool.allocate(large, host_stream{});
+    CHECK(again == first);
+    pool.deallocate(again, large, host_stream{});
+  }
+  CHECK(pool.stats().backend_allocations == 1);
+}
+
 TEST_CASE("too little host memory is said to be host memory") {
   pagesift::pool_options options;
   options.limit_bytes = 8 * mebibyte;

@@ -161,12 +161,12 @@ TEST_CASE("temporary storage is aligned to 256 bytes and is never null") {
   pagesift::device_pool pool;
   auto policy = thrust::device(pool.handle());
   for (const std::ptrdiff_t count : {0, 1, 255, 1000}) {
-    const auto buffer = thrust::get_temporary_buffer<char>(policy, count);
-    const char* const p = thrust::raw_pointer_cast(buffer.first);
+    const auto storage = thrust::get_temporary_buffer<char>(policy, count);
+    const char* const p = thrust::raw_pointer_cast(storage.first);
     CHECK(p != nullptr);
     CHECK(reinterpret_cast<std::uintptr_t>(p) % 256 == 0);
-    CHECK(buffer.second == count);
-    thrust::return_temporary_buffer(policy, buffer.first, count);
+    CHECK(storage.second == count);
+    thrust::return_temporary_buffer(policy, storage.first, count);
   }
   CHECK(pool.stats().in_use == 0);
 }

@@ -220,7 +220,7 @@ TEST_CASE(
   pagesift::device_pool pool;
   const auto fail_half_way = [&] {
     const vector v(1000, 1, allocator{pool});
-    const pagesift::device_buffer<int> buffer{1000, pool};
+    const pagesift::device_buffer<int> array{1000, pool};
     throw std::runtime_error{"first"};
   };
   CHECK_THROWS_WITH_AS(fail_half_way(), "first", std::runtime_error);
