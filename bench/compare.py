@@ -9,124 +9,15 @@ or the command line cannot be used.
 import argparse
 import fnmatch
 import json
-import math
 import re
 import signal
-import statistics
 import sys
-from collections import namedtuple
+
+from bars import read_bars
+from measured import Key, Unusable, read_results
 
 BEGIN_MARK = "<!-- benchmarks:begin -->"
 END_MARK = "<!-- benchmarks:end -->"
-
-# What Google Benchmark adds to a name that the benchmark did not choose.
-SUFFIX = re.compile(r"/(manual_time|real_time|process_time"
-                    r"|(repeats|threads|min_time|min_warmup_time|iterations):[^/]*)")
-NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-COUNTERS = ("device_allocations", "held_bytes", "peak_bytes", "hit_rate")
-
-Key = namedtuple("Key", "workload allocator argument")
-
-
-class Unusable(Exception):
-    """The input cannot be used; the message says why in one sentence."""
-
-
-class Result:
-    """The median of one benchmark in ns, its spread as a share of the median, and its counters."""
-
-    def __init__(self, median=None, spread=None, counters=None, error=None):
-        self.median = median
-        self.spread = spread
-        self.counters = counters or {}
-        self.error = error
-
-
-# ---------------------------------------------------------------------------- reading
-
-def read_json(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except OSError as error:
-        raise Unusable(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise Unusable(f"{path}: is not text in UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise Unusable(f"{path}: is not JSON: {error.msg} in line {error.lineno}") from error
-
-
-def read_results(path):
-    """The context and the results by key, in the order of the file."""
-    document = read_json(path)
-    try:
-        context, runs = document["context"], document["benchmarks"]
-        groups = {}
-        for run in runs:
-            groups.setdefault(key_of(run["run_name"]), []).append(run)
-        results = {key: summarise(group) for key, group in groups.items()}
-        context = dict(context)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Unusable(f"{path}: is not a result of these benchmarks: {describe(error)}") from error
-    if not results:
-        raise Unusable(f"{path}: holds no benchmark")
-    return context, results
-
-
-def describe(error):
-    return f"no {error}" if isinstance(error, KeyError) else str(error)
-
-
-def key_of(run_name):
-    parts = SUFFIX.sub("", run_name).split("/")
-    if len(parts) != 3:
-        raise ValueError(f"'{run_name}' is not named workload/allocator/argument")
-    return Key(*parts)
-
-
-def summarise(runs):
-    """One result from the repetitions of a benchmark or, where they are not there, aggregates."""
-    repetitions = [run for run in runs if run.get("run_type", "iteration") == "iteration"]
-    errors = [run.get("error_message", "") for run in repetitions if run.get("error_occurred")]
-    if errors:
-        return Result(error=errors[0] or "an error without a message")
-    if repetitions:
-        times = [nanoseconds(run) for run in repetitions]
-        return Result(statistics.median(times), spread_of(times), counters_of(repetitions))
-    return from_aggregates({run["aggregate_name"]: run for run in runs})
-
-
-def from_aggregates(aggregates):
-    median = aggregates["median"]
-    cv = aggregates.get("cv")
-    spread = finite(cv["real_time"]) if cv else None
-    return Result(nanoseconds(median), spread, counters_of([median]))
-
-
-def nanoseconds(run):
-    return finite(run["real_time"]) * NANOSECONDS[run["time_unit"]]
-
-
-def finite(value):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
-
-
-def spread_of(times):
-    """The interquartile range as a share of the median; None for a single repetition."""
-    if len(times) < 2 or statistics.median(times) == 0:
-        return None
-    quartiles = statistics.quantiles(times, n=4, method="inclusive")
-    return (quartiles[2] - quartiles[0]) / statistics.median(times)
-
-
-def counters_of(runs):
-    """Each counter's largest value over the repetitions: one bad repetition must show. Aggregates
-    have no such value; of them this is the median."""
-    return {name: max(finite(run[name]) for run in runs)
-            for name in COUNTERS if all(name in run for run in runs)}
-
 
 # ---------------------------------------------------------------------------- comparing
 
@@ -171,58 +62,6 @@ def only_wanted(results, patterns):
 
 
 # ---------------------------------------------------------------------------- bars
-
-def read_bars(path):
-    document = read_json(path)
-    try:
-        bars = [Bar(entry) for entry in document["bars"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise Unusable(f"{path}: is not a list of bars: {describe(error)}") from error
-    if not bars:
-        raise Unusable(f"{path}: holds no bar")
-    return bars
-
-
-class Bar:
-    """An upper bound: of a ratio of times to a baseline, or of a counter."""
-
-    FIELDS = {"workload", "allocator", "argument", "at_most", "baseline", "counter"}
-
-    def __init__(self, entry):
-        unknown = set(entry) - self.FIELDS
-        if unknown:
-            raise ValueError(f"a bar has no field '{sorted(unknown)[0]}'")
-        if ("baseline" in entry) == ("counter" in entry):
-            raise ValueError("a bar has either a baseline or a counter")
-        self.pattern = Key(entry["workload"], entry["allocator"], entry["argument"])
-        self.at_most = finite(entry["at_most"])
-        self.baseline = entry.get("baseline")
-        self.counter = entry.get("counter")
-
-    def covers(self, key):
-        return all(fnmatch.fnmatchcase(have, want) for have, want in zip(key, self.pattern))
-
-    def failures(self, results):
-        """One sentence for each benchmark that misses the bar."""
-        keys = [key for key in results if self.covers(key)]
-        if not keys:
-            return [f"{'/'.join(self.pattern)}: no such benchmark in the results"]
-        return [failure for key in keys for failure in [self.failure(results, key)] if failure]
-
-    def failure(self, results, key):
-        name = "/".join(key)
-        if results[key].error:
-            return f"{name}: failed with: {results[key].error}"
-        what = f"time over {self.baseline}'s" if self.baseline else self.counter
-        value = (ratio(results, key, self.baseline) if self.baseline
-                 else results[key].counters.get(self.counter))
-        if value is None:
-            return f"{name}: no {what} in the results"
-        if value <= self.at_most:
-            return None
-        return (f"{name}: {what} is {value:.4g}, {value - self.at_most:.4g} above the bar of "
-                f"{self.at_most:g}")
-
 
 def check(results, bars):
     """Prints what fails; the exit status."""

@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 
 #ifdef PAGESIFT_DEVICE_IS_CUDA
 #include <cuda_runtime.h>
@@ -38,6 +39,17 @@ extern "C" std::uint64_t bench_cuda_malloc_count() noexcept;
 }
 inline void release(void* p) noexcept { (void)cudaFree(p); }
 inline void synchronize() noexcept { (void)cudaDeviceSynchronize(); }
+
+/// Bytes of the device that nobody holds now.
+[[nodiscard]] inline std::size_t free_machine_bytes() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) {
+    (void)cudaGetLastError();
+    throw std::runtime_error{"cudaMemGetInfo failed"};
+  }
+  return free_bytes;
+}
 
 /// A stream of its own, which does not wait for the default stream.
 class own_stream {

@@ -34,6 +34,10 @@ bool initialize(std::vector<std::string>& arguments) {
 void register_all() {
   bench::register_hot_pair();
   bench::register_random();
+  bench::register_random_cold();
+  bench::register_utilisation();
+  bench::register_stall();
+  bench::register_cross_stream();
   bench::register_threads();
   bench::register_thrust_square();
   bench::register_thrust_sort();

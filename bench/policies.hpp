@@ -1,5 +1,5 @@
-// The Thrust policy through which a user of each allocator would call an algorithm: synchronous, on
-// the default stream.
+// The Thrust policies through which a user of each allocator would call an algorithm on the default
+// stream: synchronous ones and, on the GPU, ones that do not wait.
 #pragma once
 
 #include "allocators/all.hpp"
@@ -37,5 +37,19 @@ template <typename Allocator>
 [[nodiscard]] inline auto policy_of(plain&) { return thrust::device; }
 [[nodiscard]] inline auto policy_of(thrust_pool& pool) { return thrust::device(&pool.resource()); }
 [[nodiscard]] inline auto policy_of(pagesift_pool& allocator) { return allocator.pool().policy(); }
+
+#ifdef PAGESIFT_DEVICE_IS_CUDA
+template <typename Allocator>
+[[nodiscard]] auto nosync_policy_of(Allocator& allocator) {
+  return thrust::cuda::par_nosync(thrust_allocator<Allocator>{allocator});
+}
+[[nodiscard]] inline auto nosync_policy_of(plain&) { return thrust::cuda::par_nosync; }
+[[nodiscard]] inline auto nosync_policy_of(thrust_pool& pool) {
+  return thrust::cuda::par_nosync(&pool.resource());
+}
+[[nodiscard]] inline auto nosync_policy_of(pagesift_pool& allocator) {
+  return allocator.pool().policy_nosync();
+}
+#endif
 
 }  // namespace bench

@@ -3,6 +3,7 @@
 
 #include "allocators/all.hpp"
 #include "machine.hpp"
+#include "setup.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -11,25 +12,34 @@
 
 namespace bench {
 
-/// Runs `body(state, allocator)` with an allocator made for this run alone. Whatever it throws,
-/// such as a shortage of memory, is the benchmark's result and does not end the program.
-template <typename Allocator, typename Body>
-void run_guarded(benchmark::State& state, const Body& body) {
-  try {
-    Allocator allocator;
-    body(state, allocator);
-  } catch (const std::exception& error) {
-    state.SkipWithError(error.what());
-  }
+/// Repetitions of what takes a second or more for one; the rest runs as often as main.cpp says.
+inline constexpr int few_repetitions = 3;
+
+/// Registers `body(state)`, which makes its allocator itself. Whatever it throws, such as a
+/// shortage of memory, is the benchmark's result and does not end the program.
+template <typename Body>
+benchmark::internal::Benchmark* add_unmade(const std::string& workload,
+                                           const std::string& allocator,
+                                           const std::string& argument, Body body) {
+  const auto guarded = [body](benchmark::State& state) {
+    try {
+      body(state);
+    } catch (const std::exception& error) {
+      state.SkipWithError(error.what());
+    }
+  };
+  const std::string name = workload + '/' + allocator + '/' + argument;
+  return benchmark::RegisterBenchmark(name.c_str(), guarded)->UseManualTime();
 }
 
+/// Registers `body(state, allocator)`; each run of it gets an allocator of its own.
 template <typename Allocator, typename Body>
 benchmark::internal::Benchmark* add(const std::string& workload, const std::string& argument,
-                                    Body body) {
-  const std::string name = workload + '/' + Allocator::name + '/' + argument;
-  return benchmark::RegisterBenchmark(
-             name.c_str(), [body](benchmark::State& state) { run_guarded<Allocator>(state, body); })
-      ->UseManualTime();
+                                    Body body, const setup& wanted = {}) {
+  return add_unmade(workload, Allocator::name, argument, [body, wanted](benchmark::State& state) {
+    Allocator allocator = make_allocator<Allocator>(wanted);
+    body(state, allocator);
+  });
 }
 
 /// Notes in the results' context why an allocator does not run a workload.
@@ -41,6 +51,10 @@ void leave_out(allocator_list<Allocators...>, const std::string& workload,
 
 void register_hot_pair();
 void register_random();
+void register_random_cold();
+void register_utilisation();
+void register_stall();
+void register_cross_stream();
 void register_threads();
 void register_thrust_square();
 void register_thrust_sort();

@@ -1,6 +1,7 @@
-// A random sequence of requests and frees, the same in every run.
+// Sequences of requests and frees; a random one, the same in every run.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <vector>
@@ -12,12 +13,25 @@ struct operation {
   bool allocates = false;
   std::size_t slot = 0;
   std::size_t bytes = 0;
+  std::size_t stream = 0;  ///< which of the trace's streams
 };
 
 struct trace {
   std::vector<operation> operations;
   std::size_t slots = 0;
+  std::size_t streams = 1;
 };
+
+/// The most bytes that are in use at any moment of `recorded`.
+[[nodiscard]] inline std::size_t peak_live_bytes(const trace& recorded) {
+  std::size_t live = 0;
+  std::size_t peak = 0;
+  for (const operation& next : recorded.operations) {
+    live = next.allocates ? live + next.bytes : live - next.bytes;
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
 
 /// What a trace is made of. Sizes are uniform from 1 to `largest_bytes`; while `live_cap_bytes`
 /// allow it, `allocation_percent` of the operations are requests. The trace ends by freeing all.

@@ -1,9 +1,12 @@
 // The allocators under test. Each is made anew for every run of a benchmark, and has
 //   static constexpr const char* name
 //   static constexpr int warm_up_rounds                     of a workload before it is timed
+//   static constexpr bool keeps_memory                      of what it is given back
 //   void* allocate(std::size_t bytes, stream)               throws std::bad_alloc
 //   void deallocate(void*, std::size_t bytes, stream)
+//   void trim()                                             gives back what is not in use
 //   figures report() const
+// and, where it can reserve memory or be held to a limit, a constructor that takes a `setup`.
 #pragma once
 
 #include "fixed_block.hpp"
@@ -25,6 +28,10 @@ struct allocator_list {};
 #ifdef PAGESIFT_DEVICE_IS_CUDA
 using real_allocators = allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching,
                                        cub_caching_tuned, thrust_pool>;
+
+/// Of these, those that order memory by stream.
+using stream_safe_allocators =
+    allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching, cub_caching_tuned>;
 #else
 using real_allocators = allocator_list<pagesift_pool, plain, thrust_pool>;
 #endif

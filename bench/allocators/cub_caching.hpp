@@ -29,6 +29,8 @@ class cub_caching_base {
     (void)allocator_.DeviceFree(p);
   }
 
+  void trim() { (void)allocator_.FreeAllCached(); }
+
   [[nodiscard]] figures report() const {
     std::uint64_t held_bytes = 0;
     for (const auto& [device, bytes] : allocator_.cached_bytes) {
@@ -45,7 +47,8 @@ class cub_caching_base {
 class cub_caching : public cub_caching_base {
  public:
   static constexpr const char* name = "cub_caching";
-  static constexpr int warm_up_rounds = 1;  // what fits into its cache is there after one
+  static constexpr int warm_up_rounds = 1;     // what fits into its cache is there after one
+  static constexpr bool keeps_memory = false;  // of what the traces ask for, next to nothing
 };
 
 /// Bins of 2^8 to 2^36 bytes, no cap.
@@ -53,6 +56,7 @@ class cub_caching_tuned : public cub_caching_base {
  public:
   static constexpr const char* name = "cub_caching_tuned";
   static constexpr int warm_up_rounds = 8;
+  static constexpr bool keeps_memory = true;
 
   cub_caching_tuned() : cub_caching_base{2U, 8U, 36U} {}
 };

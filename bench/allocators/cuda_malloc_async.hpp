@@ -19,6 +19,7 @@ class cuda_malloc_async {
  public:
   static constexpr const char* name = "cuda_malloc_async";
   static constexpr int warm_up_rounds = 8;
+  static constexpr bool keeps_memory = true;
 
   cuda_malloc_async() {
     int device = 0;
@@ -47,6 +48,9 @@ class cuda_malloc_async {
     return p;
   }
   void deallocate(void* p, std::size_t /*bytes*/, stream s) noexcept { (void)cudaFreeAsync(p, s); }
+
+  /// Memory whose free the streams have not reached yet stays.
+  void trim() { (void)cudaMemPoolTrimTo(pool_, 0); }
 
   [[nodiscard]] figures report() const {
     return {{},

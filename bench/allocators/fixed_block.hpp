@@ -16,6 +16,7 @@ class fixed_block {
  public:
   static constexpr const char* name = "fixed_block";
   static constexpr int warm_up_rounds = 8;
+  static constexpr bool keeps_memory = true;
   static constexpr std::size_t block_bytes = pagesift::gibibyte;
 
   [[nodiscard]] void* allocate(std::size_t bytes, stream) {
@@ -25,6 +26,8 @@ class fixed_block {
     return block_.get();
   }
   void deallocate(void*, std::size_t /*bytes*/, stream) noexcept {}
+
+  void trim() noexcept {}
 
   [[nodiscard]] figures report() const { return {0, {}, {}, block_bytes, block_bytes}; }
 

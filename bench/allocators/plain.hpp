@@ -16,9 +16,12 @@ class plain {
   static constexpr const char* name = "malloc";
 #endif
   static constexpr int warm_up_rounds = 1;  // it keeps nothing; kernels are loaded at first use
+  static constexpr bool keeps_memory = false;
 
   [[nodiscard]] void* allocate(std::size_t bytes, stream) { return acquire(bytes); }
   void deallocate(void* p, std::size_t /*bytes*/, stream) noexcept { release(p); }
+
+  void trim() noexcept {}
 
   /// Thrust's own requests count, too, when a policy without an allocator makes them.
   [[nodiscard]] figures report() const { return {device_allocation_calls(), {}, {}, {}, {}}; }

@@ -52,6 +52,7 @@ class thrust_pool {
  public:
   static constexpr const char* name = "thrust_pool";
   static constexpr int warm_up_rounds = 8;
+  static constexpr bool keeps_memory = true;
   using resource_type =
       thrust::mr::disjoint_synchronized_pool_resource<counted_machine,
                                                       thrust::mr::new_delete_resource>;
@@ -61,7 +62,10 @@ class thrust_pool {
     pool_.do_deallocate(counted_machine::pointer{p}, bytes);
   }
 
-  /// The pool gives nothing back while it lives, so what it holds is its peak.
+  /// All or nothing: memory in use goes, too.
+  void trim() { pool_.release(); }
+
+  /// The pool gives nothing back by itself, so what it holds is its peak.
   [[nodiscard]] figures report() const {
     return {machine_.calls(), {}, {}, machine_.held_bytes(), machine_.held_bytes()};
   }

@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import compare  # noqa: E402  (after the path to it)
+import bars as bars_module  # noqa: E402  (after the path to it)
+import compare  # noqa: E402
 
 CONTEXT = {"date": "2026-11-30T10:00:00+00:00", "gpu": "NVIDIA Test", "driver": "1.2.3",
            "cuda": "13.0", "commit": "abc", "command": "./pagesift_bench_cuda"}
@@ -179,8 +180,94 @@ class Bars(CompareTest):
         self.assertEqual(status, 1)
         self.assertIn("out of device memory", out)
 
+    def test_the_fastest_of_several_is_what_the_time_is_compared_with(self):
+        bar = {**self.BAR, "fastest_of": ["cuda_*", "thrust_pool"]}
+        self.assertEqual(self.check(sample(), {**bar, "at_most": 0.8})[0], 0)
+        status, out, _ = self.check(sample(), {**bar, "at_most": 0.7})
+        self.assertEqual(status, 1)
+        self.assertIn("time over the least of cuda_* thrust_pool is 0.8", out)
+
+    def test_the_fastest_of_all_is_another_allocator(self):
+        status, out, _ = self.check(sample(), {**self.BAR, "fastest_of": "*", "at_most": 0.7})
+        self.assertEqual(status, 1)
+        self.assertIn("is 0.8", out)
+
+    def test_a_set_of_allocators_has_a_name(self):
+        bars = {"sets": {"peers": ["cuda_malloc"]},
+                "bars": [{**self.BAR, "fastest_of": "peers", "at_most": 0.4}]}
+        self.assertEqual(self.run_on(sample(), "--check", self.write("bars.json", bars))[0], 0)
+
+    def test_an_allocator_to_compare_with_that_was_not_built_fails_the_bar(self):
+        bar = {**self.BAR, "fastest_of": ["cuda_malloc", "rmm_*"], "at_most": 1}
+        status, out, _ = self.check(sample(), bar)
+        self.assertEqual(status, 1)
+        self.assertIn("no rmm_* to compare with in the results", out)
+
+    def test_one_of_several_may_have_failed(self):
+        results = sample()
+        results["benchmarks"][6].update(error_occurred=True, error_message="std::bad_alloc")
+        bar = {**self.BAR, "fastest_of": ["cuda_malloc", "thrust_pool"], "at_most": 0.4}
+        self.assertEqual(self.check(results, bar)[0], 0)
+
+    def test_only_those_that_reach_a_counter_are_compared_with(self):
+        results = sample()
+        for run, reached in zip(results["benchmarks"], (1, 1, 1, .95, .9, .91, .95, .89, .95)):
+            run["utilisation"] = reached
+        bar = {**self.BAR, "fastest_of": "*", "at_most": 0.4}
+        reaching = {"counter": "utilisation", "at_least": 0.9}
+        self.assertEqual(self.check(results, bar)[0], 1)
+        self.assertEqual(self.check(results, {**bar, "reaching": reaching})[0], 0)
+
+    def test_where_nobody_reaches_the_counter_the_bar_holds(self):
+        reaching = {"counter": "utilisation", "at_least": 0.9}
+        bar = {**self.BAR, "fastest_of": "*", "reaching": reaching, "at_most": 0.001}
+        self.assertEqual(self.check(sample(), bar)[0], 0)
+
+    def test_the_largest_time_over_the_smallest_of_all_arguments_is_bounded(self):
+        results = {"context": CONTEXT, "benchmarks": [
+            repetition(f"hot_pair/{allocator}/{argument}", time) for allocator, argument, time in
+            (("pagesift", "1B", 10), ("pagesift", "2B", 15), ("pagesift", "4B", 12), ("b", "1B", 1))]}
+        bar = {"workload": "hot_pair", "allocator": "pagesift", "argument": "*", "flat": True}
+        self.assertEqual(self.check(results, {**bar, "at_most": 1.5}), (0, "1 bars, 0 failures\n", ""))
+        status, out, _ = self.check(results, {**bar, "at_most": 1.4})
+        self.assertEqual((status, out.count("FAILED")), (1, 1))
+        self.assertIn("time over the smallest of all arguments is 1.5, 0.1 above", out)
+
+    def test_a_time_is_compared_with_that_at_another_argument(self):
+        results = {"context": CONTEXT, "benchmarks": [
+            repetition("threads/pagesift/1", 60), repetition("threads/pagesift/16", 10)]}
+        bar = {"workload": "threads", "allocator": "pagesift", "argument": "16",
+               "argument_baseline": "1"}
+        self.assertEqual(self.check(results, {**bar, "at_most": 0.17})[0], 0)
+        self.assertEqual(self.check(results, {**bar, "at_most": 0.16})[0], 1)
+
+    def test_a_counter_may_have_to_be_reached_in_every_repetition(self):
+        results = sample()
+        for run, reached in zip(results["benchmarks"], (0.99, 0.97, 0.99)):
+            run["utilisation"] = reached
+        bar = {**self.BAR, "counter": "utilisation"}
+        self.assertEqual(self.check(results, {**bar, "at_least": 0.97})[0], 0)
+        status, out, _ = self.check(results, {**bar, "at_least": 0.98})
+        self.assertEqual(status, 1)
+        self.assertIn("utilisation is 0.97, 0.01 below the bar of 0.98", out)
+
+    def test_counters_are_compared_like_times(self):
+        results = sample()
+        for run, gap in zip(results["benchmarks"], (50, 60, 50, 900, 1000, 900)):
+            run["worst_gap_us"] = gap
+        bar = {**self.BAR, "counter": "worst_gap_us", "baseline": "cuda_malloc"}
+        self.assertEqual(self.check(results, {**bar, "at_most": 0.06})[0], 0)
+        status, out, _ = self.check(results, {**bar, "at_most": 0.05})
+        self.assertEqual(status, 1)
+        self.assertIn("worst_gap_us over cuda_malloc's is 0.06", out)
+
+    def test_a_bar_may_name_several_workloads(self):
+        bar = {**self.BAR, "workload": ["random", "thrust_square"], "counter": "device_allocations"}
+        self.assertEqual(self.check(sample(), {**bar, "at_most": 0})[0], 0)
+        self.assertEqual(self.check(sample(), {**bar, "at_most": -1})[0], 1)
+
     def test_the_committed_bars_can_be_read(self):
-        bars = compare.read_bars(str(pathlib.Path(compare.__file__).parent / "bars.json"))
+        bars = bars_module.read_bars(str(pathlib.Path(compare.__file__).parent / "bars.json"))
         self.assertGreater(len(bars), 0)
 
 
@@ -249,7 +336,13 @@ class UnusableInput(CompareTest):
         good = {**Bars.BAR, "baseline": "cuda_malloc", "at_most": 1}
         for bars in ({}, {"bars": []}, {"bars": [{**good, "atmost": 1}]},
                      {"bars": [{**good, "at_most": "x"}]}, {"bars": [3]}, [],
-                     {"bars": [{**good, "counter": "held_bytes"}]}):
+                     {"bars": [{**good, "fastest_of": "*"}]}, {"bars": [{**good, "at_least": 1}]},
+                     {"bars": [{**Bars.BAR, "at_most": 1}]}, {"bars": [{**good, "workload": 3}]},
+                     {"bars": [{**good, "workload": []}]},
+                     {"bars": [{**Bars.BAR, "fastest_of": 3, "at_most": 1}]},
+                     {"bars": [{**good, "reaching": {"counter": "x", "at_least": 1}}]},
+                     {"bars": [{**Bars.BAR, "fastest_of": "*", "at_most": 1,
+                                "reaching": {"counter": "x"}}]}):
             with self.subTest(bars=bars):
                 self.assert_unusable(sample(), "bars.json", "--check",
                                      self.write("bars.json", bars))

@@ -15,12 +15,14 @@
 namespace bench {
 namespace {
 
-template <typename T, typename Allocator>
-void thrust_square(benchmark::State& state, Allocator& allocator, std::size_t count) {
+/// `policy_of_allocator(allocator)` says how Thrust is called.
+template <typename T, typename Allocator, typename Policy>
+void thrust_square(benchmark::State& state, Allocator& allocator, std::size_t count,
+                   Policy policy_of_allocator) {
   const machine_array<T> in{count};
   thrust::fill(thrust::device, in.begin(), in.end(), T{3});
   const std::size_t bytes = count * sizeof(T);
-  const auto policy = policy_of(allocator);
+  const auto policy = policy_of_allocator(allocator);
   time_rounds(
       state, allocator, [] {},
       [&] {
@@ -31,22 +33,28 @@ void thrust_square(benchmark::State& state, Allocator& allocator, std::size_t co
       });
 }
 
-template <typename T, typename Allocator>
-void add_count(const char* type, std::size_t count) {
+constexpr auto waiting = [](auto& allocator) { return policy_of(allocator); };
+
+template <typename T, typename Allocator, typename Policy>
+void add_count(const char* type, std::size_t count, Policy policy_of_allocator) {
   add<Allocator>("thrust_square", std::string{type} + '_' + std::to_string(count),
-                 [count](benchmark::State& state, Allocator& allocator) {
-                   thrust_square<T>(state, allocator, count);
+                 [=](benchmark::State& state, Allocator& allocator) {
+                   thrust_square<T>(state, allocator, count, policy_of_allocator);
                  });
 }
 
 template <typename Allocator>
 void add_counts(allocator_list<Allocator>) {
   for (const std::size_t count : {1'000, 10'000'000, 100'000'001}) {
-    add_count<float, Allocator>("float", count);
+    add_count<float, Allocator>("float", count, waiting);
   }
-  for (const std::size_t count : {50'000'000, 100'000'001}) {
-    add_count<double, Allocator>("double", count);
-  }
+  add_count<double, Allocator>("double", 100'000'001, waiting);
+#ifdef PAGESIFT_DEVICE_IS_CUDA
+  add_count<float, Allocator>("nosync_float", 1'000,
+                              [](auto& allocator) { return nosync_policy_of(allocator); });
+#else
+  add_count<double, Allocator>("double", 50'000'000, waiting);
+#endif
 }
 
 }  // namespace
