@@ -3,6 +3,7 @@
 
 #include <pagesift/back/block.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -49,7 +50,7 @@ class last_streams {
   /// What is known of the stream by that handle, or null.
   [[nodiscard]] static entry* find(std::uint64_t pool,
                                    typename Backend::stream_type handle) noexcept {
-    for (entry& e : mine_) {
+    for (entry& e : mine()) {
       if (e.pool == pool && e.handle == handle) {
         return &e;
       }
@@ -62,14 +63,16 @@ class last_streams {
     if (entry* known = find(fresh.pool, fresh.handle)) {
       return *known = fresh;
     }
-    for (std::size_t i = mine_.size() - 1; i != 0; --i) {
-      mine_[i] = mine_[i - 1];
-    }
-    return mine_.front() = fresh;
+    std::array<entry, 4>& entries = mine();
+    std::move_backward(entries.begin(), entries.end() - 1, entries.end());
+    return entries.front() = fresh;
   }
 
  private:
-  inline static thread_local std::array<entry, 4> mine_{};
+  [[nodiscard]] static std::array<entry, 4>& mine() noexcept {
+    static thread_local std::array<entry, 4> entries{};
+    return entries;
+  }
 };
 
 }  // namespace pagesift
