@@ -140,8 +140,15 @@ class alignas(64) stream_cache {
     }
   }
 
+  /// The block at `p` if it is the one that was handed out last; or null. Temporary storage mostly
+  /// is when it comes back: that saves looking it up.
+  [[nodiscard]] block* last_handed_out(const void* p) const noexcept {
+    return last_ != nullptr && last_->address == p ? last_ : nullptr;
+  }
+
   /// A block leaves for its user, who asked for class `index`.
-  void handed_out(const block& b, class_index index) noexcept {
+  void handed_out(block& b, class_index index) noexcept {
+    last_ = &b;
     class_traffic& traffic = entries_[index].traffic;
     const std::size_t bytes = b.run->block_bytes;
     ++traffic.handed_out;
@@ -172,7 +179,12 @@ class alignas(64) stream_cache {
   /// What was handed out less what was taken back, in bytes, since `settle`; and the most it was.
   [[nodiscard]] std::ptrdiff_t moved_bytes() const noexcept { return moved_bytes_; }
   [[nodiscard]] std::ptrdiff_t most_moved_bytes() const noexcept { return most_moved_bytes_; }
-  void settle() noexcept { moved_bytes_ = most_moved_bytes_ = 0; }
+
+  /// Starts counting anew and forgets the block handed out last: runs may be given back now.
+  void settle() noexcept {
+    moved_bytes_ = most_moved_bytes_ = 0;
+    last_ = nullptr;
+  }
 
  private:
   struct entry {
@@ -190,6 +202,7 @@ class alignas(64) stream_cache {
 
   static constexpr std::uint32_t max_seal_interval = 1U << 16U;
 
+  block* last_ = nullptr;
   epoch unsealed_epoch_ = 0;
   std::size_t unsealed_bytes_ = 0;
   std::uint32_t seal_interval_ = 0;

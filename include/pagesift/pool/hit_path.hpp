@@ -145,18 +145,22 @@ PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
   return known != nullptr && known->id == id ? hit(state, *known, wanted) : nullptr;
 }
 
-/// The block at `p`, claimed from its user; null, and counted as a rejected free, where nobody has
-/// it. Precondition: the caller has locked a cache or the pool's mutex, so that no run is given
-/// back to the page heap meanwhile.
+/// Claims a block from its user; null, and counted as a rejected free, where nobody has it.
 template <typename Backend>
-PAGESIFT_ALWAYS_INLINE block* claim(pool_state<Backend>& state, const void* p) noexcept {
-  block* b = state.memory.heap.find(p);
+PAGESIFT_ALWAYS_INLINE block* claim(pool_state<Backend>& state, block* b) noexcept {
   const bool trusted = state.options.checking == checks::trusted;
   if (b != nullptr && (trusted ? b->claim_trusted() : b->claim())) {
     return b;
   }
   state.counters.rejected_frees.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
+}
+
+/// The same for the block at `p`. Precondition: the caller has locked a cache or the pool's mutex,
+/// so that no run is given back to the page heap meanwhile.
+template <typename Backend>
+PAGESIFT_ALWAYS_INLINE block* claim_at(pool_state<Backend>& state, const void* p) noexcept {
+  return claim(state, state.memory.heap.find(p));
 }
 
 /// What became of a free.
@@ -174,7 +178,8 @@ PAGESIFT_ALWAYS_INLINE free_result free_known(pool_state<Backend>& state,
   const used_cache used{state, known};
   stream_cache& cache = used.get();
   free_result result;
-  block* b = claim(state, p);
+  block* const last = cache.last_handed_out(p);
+  block* const b = last != nullptr ? claim(state, last) : claim_at(state, p);
   if (b != nullptr && cache.stream == known.id && b->use.stream == known.id) {
     take_back(state, cache, *b, known.record->timeline.current());
     result.wants_seal = wants_seal(state, *known.record, cache);

@@ -323,7 +323,7 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
   block* b = nullptr;
   {
     const pool_lock lock{state_.caches};
-    b = claim(state_, p);
+    b = claim_at(state_, p);
   }
   if (b != nullptr) {
     place(*b, stream);
@@ -372,7 +372,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
     return;
   }
   pool_lock lock{state_.caches};
-  if (block* b = claim(state_, p)) {
+  if (block* b = claim_at(state_, p)) {
     const bool complete = state_.captures.none() && fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
     (void)put(complete ? streams.quiet() : streams.unordered(), *b);
