@@ -35,7 +35,7 @@ class pagesift_pool {
  private:
   static pagesift::pool_options options(const setup& wanted) {
     pagesift::pool_options options;
-    options.initial_bytes = wanted.initial_bytes;
+    options.initial_bytes = wanted.initial_bytes.value_or(0);
     options.limit_bytes = wanted.limit_bytes;
     return options;
   }
