@@ -19,7 +19,7 @@ namespace {
 /// random order, so that a machine that slows down does so for every allocator alike.
 std::vector<std::string> with_defaults(int argc, char** argv) {
   std::vector<std::string> arguments{
-      argv[0], "--benchmark_repetitions=13", "--benchmark_min_time=0.03",
+      argv[0], "--benchmark_repetitions=13", "--benchmark_min_time=0.02",
       "--benchmark_enable_random_interleaving=true", "--benchmark_display_aggregates_only=true"};
   arguments.insert(arguments.end(), argv + 1, argv + argc);
   return arguments;

@@ -17,7 +17,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <vector>
+#include <stdexcept>
 
 namespace bench {
 namespace {

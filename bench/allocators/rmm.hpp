@@ -16,7 +16,7 @@ namespace bench {
 
 /// What is reserved when a workload does not care. RMM's own default is half of the device's free
 /// memory; this is more than such a workload uses and takes less time to reserve.
-inline constexpr std::size_t rmm_default_bytes = 16 * pagesift::gibibyte;
+inline constexpr std::size_t rmm_default_bytes = 8 * pagesift::gibibyte;
 
 /// `make(initial_bytes)` makes the resource.
 template <std::unique_ptr<rmm_resource> (*make)(std::size_t)>

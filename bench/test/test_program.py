@@ -131,6 +131,7 @@ class Replay(ProgramTest):
     def test_a_replay_is_whole_and_frees_at_the_end_what_the_trace_left(self):
         path = self.write("op,id,bytes,stream\nallocate,a,100,0\nallocate,b,200,7\n\n")
         for result in self.replay(path):
+            self.assertEqual(result["trace_operations"], 4)
             self.assertEqual(result["iterations"] % 4, 0)
 
     def test_a_log_of_rmm_can_be_replayed(self):
@@ -156,6 +157,7 @@ class Replay(ProgramTest):
                 ("op,id,stream\n", "line 1: the header has no column 'bytes'"),
                 (first + "grow,a,1,0\n", "line 3: 'grow' is neither allocate nor free"),
                 (header + "allocate,a,many,0\n", "line 2: 'many' is not a number of bytes"),
+                (header + "allocate,a,12x,0\n", "line 2: '12x' is not a number of bytes"),
                 (header + "allocate,a,-1,0\n", "line 2: '-1' is not a number of bytes"),
                 (header + "allocate,a,99999999999999999999,0\n", "is not a number of bytes"),
                 (header + "allocate,a\n", "line 2: it has 2 fields, fewer than the header"),

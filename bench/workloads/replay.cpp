@@ -27,6 +27,7 @@ void replay_trace(benchmark::State& state, Allocator& allocator, const trace& re
       blocks.run();
     }
   });
+  state.counters["trace_operations"] = static_cast<double>(length);
 }
 
 template <typename Allocator>
