@@ -11,6 +11,7 @@
 
 #include "fixed_block.hpp"
 #include "pagesift.hpp"
+#include "pagesift_bound.hpp"
 #include "plain.hpp"
 #include "thrust_pool.hpp"
 
@@ -52,6 +53,9 @@ using stream_safe_allocators = allocator_list<pagesift_pool, plain>;
 
 /// Those that can have many blocks in use at once.
 using real_allocators = joined<stream_safe_allocators, allocator_list<thrust_pool>>::type;
+
+/// pagesift for callers that stay on one stream.
+using bound_allocators = allocator_list<pagesift_bound, pagesift_trusted>;
 
 using limit_allocators = allocator_list<fixed_block>;
 
