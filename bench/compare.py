@@ -96,6 +96,20 @@ def cell(results, key, baseline, with_spread):
     return time_text(result.median) + (f" ({', '.join(notes)})" if notes else "")
 
 
+def counter_table(results, counter):
+    """A table of one counter, of each benchmark the largest over its repetitions."""
+    def text(result):
+        return f"{result.counters[counter]:.4g}" if result and counter in result.counters else ""
+
+    counted = {key: result for key, result in results.items() if counter in result.counters}
+    if not counted:
+        raise Unusable(f"no benchmark has the counter {counter}")
+    allocators = allocators_of(counted)
+    return [["workload", "argument"] + allocators] + [
+        [*row, *(text(counted.get(Key(row[0], name, row[1]))) for name in allocators)]
+        for row in rows_of(counted)]
+
+
 def table(results, baseline, with_spread):
     """The header and the rows, as lists of strings."""
     allocators = allocators_of(results)
@@ -172,6 +186,7 @@ def parse_arguments(argv):
                         "cuda_malloc, or malloc where that is not in the results)")
     parser.add_argument("--only", nargs="+", metavar="WORKLOAD/ARGUMENT", default=[],
                         help="the rows to show, with * for anything; all by default")
+    parser.add_argument("--counter", help="print this counter instead of the times")
     parser.add_argument("--json", action="store_true", help="print the ratios as JSON")
     parser.add_argument("--check", metavar="BARS.json", help="exit with 1 where a bar fails")
     parser.add_argument("--readme", metavar="README.md",
@@ -198,6 +213,8 @@ def run(arguments):
         write_readme(arguments.readme, readme_section(context, shown, baseline))
     if arguments.json:
         print(as_json(context, shown, baseline))
+    elif arguments.counter:
+        print(text_table(counter_table(shown, arguments.counter)))
     elif not arguments.readme and not bars:
         print(machine_text(context))
         print(f"medians, spread (interquartile range), ratio to {baseline}\n")

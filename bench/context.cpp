@@ -92,6 +92,9 @@ void add_context(int argc, char** argv) {
   benchmark::AddCustomContext("gpu", gpu_name());
   benchmark::AddCustomContext("driver", driver_version());
   benchmark::AddCustomContext("cuda", cuda_version());
+#ifndef PAGESIFT_BENCH_HAS_RMM
+  benchmark::AddCustomContext("left out: rmm", "it was not found when this program was built");
+#endif
 #else
   benchmark::AddCustomContext("gpu", "none (Thrust on OpenMP, host memory)");
 #endif

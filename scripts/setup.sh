@@ -41,6 +41,7 @@ set_up() {
       needed+=(git clang-format-14 clang-tidy-14 doctest-dev)
       useful+=(libtbb-dev nlohmann-json3-dev)
       ;;
+    peers) needed=(python3 python3-venv) ;;
     docs) needed=(doxygen python3 python3-venv) ;;
     everything)
       useful+=(doctest-dev libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev

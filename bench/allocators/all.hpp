@@ -11,6 +11,7 @@
 
 #include "fixed_block.hpp"
 #include "pagesift.hpp"
+#include "pagesift_bound.hpp"
 #include "plain.hpp"
 #include "thrust_pool.hpp"
 
@@ -18,23 +19,43 @@
 #include "cub_caching.hpp"
 #include "cuda_malloc_async.hpp"
 #endif
+#ifdef PAGESIFT_BENCH_HAS_RMM
+#include "rmm.hpp"
+#endif
 
 namespace bench {
 
 template <typename... Allocators>
 struct allocator_list {};
 
-/// Those that can have many blocks in use at once.
-#ifdef PAGESIFT_DEVICE_IS_CUDA
-using real_allocators = allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching,
-                                       cub_caching_tuned, thrust_pool>;
+template <typename... Lists>
+struct joined;
+template <typename... First, typename... Second>
+struct joined<allocator_list<First...>, allocator_list<Second...>> {
+  using type = allocator_list<First..., Second...>;
+};
 
-/// Of these, those that order memory by stream.
-using stream_safe_allocators =
-    allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching, cub_caching_tuned>;
+/// RMM's, where it was found.
+#ifdef PAGESIFT_BENCH_HAS_RMM
+using rmm_allocators = allocator_list<rmm_pool, rmm_arena, rmm_binning>;
 #else
-using real_allocators = allocator_list<pagesift_pool, plain, thrust_pool>;
+using rmm_allocators = allocator_list<>;
 #endif
+
+/// Those that order memory by stream.
+#ifdef PAGESIFT_DEVICE_IS_CUDA
+using stream_safe_allocators =
+    joined<allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching, cub_caching_tuned>,
+           rmm_allocators>::type;
+#else
+using stream_safe_allocators = allocator_list<pagesift_pool, plain>;
+#endif
+
+/// Those that can have many blocks in use at once.
+using real_allocators = joined<stream_safe_allocators, allocator_list<thrust_pool>>::type;
+
+/// pagesift for callers that stay on one stream.
+using bound_allocators = allocator_list<pagesift_bound, pagesift_trusted>;
 
 using limit_allocators = allocator_list<fixed_block>;
 

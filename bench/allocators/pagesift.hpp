@@ -19,6 +19,7 @@ class pagesift_pool {
 
   pagesift_pool() = default;
   explicit pagesift_pool(const setup& wanted) : pool_{options(wanted)} {}
+  explicit pagesift_pool(const pagesift::pool_options& options) : pool_{options} {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, stream s) { return pool_.allocate(bytes, s); }
   void deallocate(void* p, std::size_t bytes, stream s) noexcept { pool_.deallocate(p, bytes, s); }
@@ -35,7 +36,7 @@ class pagesift_pool {
  private:
   static pagesift::pool_options options(const setup& wanted) {
     pagesift::pool_options options;
-    options.initial_bytes = wanted.initial_bytes;
+    options.initial_bytes = wanted.initial_bytes.value_or(0);
     options.limit_bytes = wanted.limit_bytes;
     return options;
   }

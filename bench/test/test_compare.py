@@ -120,6 +120,15 @@ class Printing(CompareTest):
         self.assertIn("hot_pair", out)
         self.assertNotIn("thrust_square", out)
 
+    def test_a_counter_is_shown_with_its_largest_value(self):
+        results = sample()
+        results["benchmarks"][1]["device_allocations"] = 0.5
+        results["benchmarks"].append(repetition("hot_pair/pagesift/4KiB", 1))
+        status, out, _ = self.run_on(results, "--counter", "device_allocations")
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"thrust_square +float_1000 +0\.5 +0 +0\n")
+        self.assertNotIn("hot_pair", out)
+
     def test_a_benchmark_that_failed_is_shown_as_failed(self):
         results = sample()
         for run in results["benchmarks"][:3]:
@@ -328,6 +337,9 @@ class UnusableInput(CompareTest):
 
     def test_an_unknown_baseline(self):
         self.assert_unusable(sample(), "not in the results", "--baseline", "jemalloc")
+
+    def test_a_counter_that_is_not_there(self):
+        self.assert_unusable(sample(), "no benchmark has the counter", "--counter", "hits")
 
     def test_rows_that_are_not_there(self):
         self.assert_unusable(sample(), "no benchmark fits", "--only", "sort/*")

@@ -98,6 +98,78 @@ class Workloads(ProgramTest):
                 self.assertNotEqual(runs, reason, f"{workload}/{allocator}")
 
 
+SAMPLE = pathlib.Path(__file__).resolve().parent.parent / "traces" / "thrust_counts.csv"
+
+
+class Replay(ProgramTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, text):
+        path = self.folder / "trace.csv"
+        path.write_text(text)
+        return path
+
+    def replay(self, path):
+        """The repetitions of pagesift's replay of the file."""
+        out = self.folder / "results.json"
+        done = run(f"--trace={path}", "--benchmark_filter=^replay/pagesift/",
+                   "--benchmark_repetitions=1", "--benchmark_min_time=0.001",
+                   f"--benchmark_out={out}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = json.loads(out.read_text())["benchmarks"]
+        self.assertNotIn("error_message", runs[0])
+        self.assertEqual(runs[0]["name"].split("/")[2], path.stem)
+        return runs
+
+    def test_a_recorded_trace_can_be_replayed(self):
+        for result in self.replay(SAMPLE):
+            self.assertEqual(result["device_allocations"], 0)
+
+    def test_a_replay_is_whole_and_frees_at_the_end_what_the_trace_left(self):
+        path = self.write("op,id,bytes,stream\nallocate,a,100,0\nallocate,b,200,7\n\n")
+        for result in self.replay(path):
+            self.assertEqual(result["trace_operations"], 4)
+            self.assertEqual(result["iterations"] % 4, 0)
+
+    def test_a_log_of_rmm_can_be_replayed(self):
+        self.replay(self.write("Thread,Time,Action,Pointer,Size,Stream\n"
+                               "1,10:00:00:000001,allocate,0x7f00,4096,0x0\n"
+                               "1,10:00:00:000002,allocate failure,(nil),99999999999999,0x0\n"
+                               "2,10:00:00:000003,allocate,0x7f10,100,0x55\n"
+                               "1,10:00:00:000004,free,0x7f00,4096,0x55\n"
+                               "1,10:00:00:000005,allocate,0x7f00,8192,0x0\n"))
+
+    def assert_refused(self, path, message):
+        done = run(f"--trace={path}", "--benchmark_filter=^replay/")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn(message, done.stderr)
+
+    def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(self):
+        header = "op,id,bytes,stream\n"
+        first = header + "allocate,a,1,0\n"
+        for text, message in (
+                ("", "the file is empty"),
+                (header, "holds no request"),
+                ("op,id,stream\n", "line 1: the header has no column 'bytes'"),
+                (first + "grow,a,1,0\n", "line 3: 'grow' is neither allocate nor free"),
+                (header + "allocate,a,many,0\n", "line 2: 'many' is not a number of bytes"),
+                (header + "allocate,a,12x,0\n", "line 2: '12x' is not a number of bytes"),
+                (header + "allocate,a,-1,0\n", "line 2: '-1' is not a number of bytes"),
+                (header + "allocate,a,99999999999999999999,0\n", "is not a number of bytes"),
+                (header + "allocate,a\n", "line 2: it has 2 fields, fewer than the header"),
+                (header + "free,a,1,0\n", "line 2: block 'a' is not in use"),
+                (first + "allocate,a,1,0\n", "line 3: block 'a' is in use already")):
+            with self.subTest(message=message):
+                self.assert_refused(self.write(text), message)
+
+    def test_a_file_that_is_not_there_is_refused(self):
+        self.assert_refused(self.folder / "none.csv", "cannot be opened")
+
+
 if __name__ == "__main__":
     if NO_GPU in run("--benchmark_filter=^none$").stderr:
         print(NO_GPU)

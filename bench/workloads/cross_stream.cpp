@@ -26,6 +26,10 @@ constexpr std::pair<const char*, std::size_t> sizes[] = {
 
 constexpr std::int64_t blocks = 2'048;
 
+/// Those that are told on which stream a block is freed, or that wait for all of them.
+using told_of_both_streams =
+    joined<allocator_list<pagesift_pool, plain, cuda_malloc_async>, rmm_allocators>::type;
+
 /// The event that orders the producer's kernel after the consumer's.
 class own_event {
  public:
@@ -114,10 +118,10 @@ void add_sizes(allocator_list<Allocator>) {
 }  // namespace
 
 void register_cross_stream() {
-  for_each_allocator(stream_safe_allocators{}, [](auto one) { add_sizes(one); });
+  for_each_allocator(told_of_both_streams{}, [](auto one) { add_sizes(one); });
   for_each_allocator(limit_allocators{}, [](auto one) { add_sizes(one); });
-  leave_out(allocator_list<thrust_pool>{}, "cross_stream",
-            "it knows no streams, so the order between them would be wrong");
+  leave_out(allocator_list<cub_caching, cub_caching_tuned, thrust_pool>{}, "cross_stream",
+            "its free takes no stream, so a block would come back while it is in use");
 }
 
 #else

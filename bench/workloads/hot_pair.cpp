@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace bench {
@@ -19,14 +20,38 @@ constexpr std::pair<const char*, std::size_t> sizes[] = {
     {"800MB", 800'000'008},  // 100,000,001 doubles
 };
 
+/// The two calls on one stream, as a user of the allocator would make them there.
+template <typename Allocator>
+class calls_on {
+ public:
+  calls_on(Allocator& allocator, stream s) : allocator_{allocator}, stream_{s} {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes) { return allocator_.allocate(bytes, stream_); }
+  void deallocate(void* p, std::size_t bytes) { allocator_.deallocate(p, bytes, stream_); }
+
+ private:
+  Allocator& allocator_;
+  stream stream_;
+};
+
+template <typename Allocator>
+[[nodiscard]] auto on_stream(Allocator& allocator, stream s) {
+  if constexpr (std::is_base_of_v<pagesift_bound, Allocator>) {
+    return allocator.on(s);
+  } else {
+    return calls_on<Allocator>{allocator, s};
+  }
+}
+
 template <typename Allocator>
 void hot_pair(benchmark::State& state, Allocator& allocator, std::size_t bytes) {
-  const own_stream stream;
+  const own_stream own;
+  auto calls = on_stream(allocator, own.get());
   time_batch(state, allocator, 1, [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      void* p = allocator.allocate(bytes, stream.get());
+      void* p = calls.allocate(bytes);
       benchmark::DoNotOptimize(p);
-      allocator.deallocate(p, bytes, stream.get());
+      calls.deallocate(p, bytes);
     }
   });
 }
@@ -45,6 +70,7 @@ void add_sizes(allocator_list<Allocator>) {
 
 void register_hot_pair() {
   for_each_allocator(real_allocators{}, [](auto one) { add_sizes(one); });
+  for_each_allocator(bound_allocators{}, [](auto one) { add_sizes(one); });
   for_each_allocator(limit_allocators{}, [](auto one) { add_sizes(one); });
 }
 

@@ -37,13 +37,17 @@ template <typename Allocator>
 void add_arguments(allocator_list<Allocator> one) {
   if constexpr (!Allocator::keeps_memory) {
     leave_out(one, "random_cold", "it keeps little or nothing, so random is as cold for it");
+  } else if constexpr (never_grows<Allocator>) {
+    leave_out(one, "random_cold", "it never grows, so it cannot begin without a reservation");
   } else {
     for (const random_argument& a : random_arguments) {
       const auto recorded = std::make_shared<const trace>(trace_maker{a.shape}.make());
-      add<Allocator>("random_cold", a.name,
-                     [recorded](benchmark::State& state, Allocator& allocator) {
-                       random_cold(state, allocator, *recorded);
-                     })
+      add<Allocator>(
+          "random_cold", a.name,
+          [recorded](benchmark::State& state, Allocator& allocator) {
+            random_cold(state, allocator, *recorded);
+          },
+          setup{0, pagesift::no_limit})
           ->Iterations(static_cast<std::int64_t>(recorded->operations.size()))
           ->Repetitions(few_repetitions);
     }

@@ -75,7 +75,8 @@ void stall(benchmark::State& state, Allocator& allocator) {
 
 template <typename Allocator>
 void add_one(allocator_list<Allocator>) {
-  add<Allocator>("stall", argument, stall<Allocator>)
+  const setup wanted{never_grows<Allocator> ? 2 * goal_bytes : 0, pagesift::no_limit};
+  add<Allocator>("stall", argument, stall<Allocator>, wanted)
       ->Iterations(cycles)
       ->Repetitions(few_repetitions);
 }

@@ -42,7 +42,11 @@ constexpr double time_cap_seconds = 6;  // for those that ask the device each ti
 constexpr std::size_t fixed_goal_bytes = 16 * gibibyte;
 
 std::size_t capacity() { return free_machine_bytes(); }
-setup limits() { return {}; }  // the device is the limit
+/// The device is the limit, which an allocator that cannot grow takes whole.
+template <typename Allocator>
+setup wanted() {
+  return {never_grows<Allocator> ? capacity() : 0, pagesift::no_limit};
+}
 
 template <typename Allocator>
 bool holds_too_much(const Allocator&) {
@@ -58,7 +62,10 @@ constexpr std::size_t fixed_goal_bytes = 4 * gibibyte;
 
 /// Addresses: nothing writes to the blocks, and the host has more of them than it has memory.
 std::size_t capacity() { return 16 * gibibyte; }
-setup limits() { return {0, capacity()}; }
+template <typename Allocator>
+setup wanted() {
+  return {0, capacity()};
+}
 
 /// Whether an allocator that cannot be given a limit has passed it.
 template <typename Allocator>
@@ -105,7 +112,7 @@ outcome fill(churn<Allocator>& blocks, const Allocator& allocator, std::size_t g
 template <typename Allocator>
 void utilisation(benchmark::State& state, const argument& a) {
   const std::size_t capacity_bytes = capacity();
-  Allocator allocator = make_allocator<Allocator>(limits());
+  Allocator allocator = make_allocator<Allocator>(wanted<Allocator>());
   const own_stream stream;
   churn<Allocator> blocks{allocator, stream.get(), {a.smallest_bytes, a.largest_bytes}};
   outcome end = outcome::reached_goal;
