@@ -148,7 +148,7 @@ PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
 /// Claims a block from its user; null, and counted as a rejected free, where nobody has it.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE block* claim(pool_state<Backend>& state, block* b) noexcept {
-  const bool trusted = state.options.checking == checks::trusted;
+  const bool trusted = state.options.checks == checks::trusted;
   if (b != nullptr && (trusted ? b->claim_trusted() : b->claim())) {
     return b;
   }

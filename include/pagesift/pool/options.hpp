@@ -54,7 +54,7 @@ struct pool_options {
   /// price of an event call (about 0.2 us alone, 4 us with 16 threads on an H200) each time.
   std::size_t seal_bytes = 32 * mebibyte;
 
-  checks checking = checks::standard;
+  pagesift::checks checks = pagesift::checks::standard;
 
   /// `peak_in_use` is the true peak although several threads use the pool; else it may be above it
   /// (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads share.

@@ -222,7 +222,7 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
   stream_state seen;
-  if (state_.options.checking == checks::standard) {
+  if (state_.options.checks == checks::standard) {
     seen = state_.backend.capture_state(on.stream_);
   }
   if (seen.result.ok() && !seen.capturing) {
@@ -292,7 +292,7 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
     return;
   }
   remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && state_.options.checking == checks::standard) {
+  if (known != nullptr && state_.options.checks == checks::standard) {
     const stream_state seen = state_.backend.capture_state(stream);
     known = seen.result.ok() && !seen.capturing ? known : nullptr;
   }
