@@ -219,7 +219,7 @@ class page_stock {
   void collect_moves(const assembly_place& place, std::size_t smallest) noexcept;
   [[nodiscard]] assembly assemble_at(const assembly_place& place, std::size_t moves,
                                      std::size_t new_pages, const assembly_terms& terms);
-  void add_new_pieces(assembly& a, std::size_t pages, std::size_t largest);
+  void add_new_pieces(assembly& a, std::size_t pages, const assembly_terms& terms);
   void take_target(assembly& a, const assembly_place& place, std::size_t pages);
   void take_granules(std::size_t count);
 
@@ -348,7 +348,7 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
   assembly none;
   std::size_t spare = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const assembly_place place = place_finder{runs_, stream, pages, spare}.best();
+    const assembly_place place = place_finder{runs_, stream, pages, spare, terms.gap}.best();
     if (place.hole == nullptr) {
       none.verdict = assembly_verdict::no_addresses;
       return none;
@@ -359,7 +359,7 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
     for (std::size_t i = 0; i < moves; ++i) {
       moved_pages += candidates_[i].piece->pages;
     }
-    if (moved_pages > place.hole->pages) {
+    if (moved_pages + place.gap > place.hole->pages) {
       spare = moved_pages - place.fill;  // these granules need a longer hole
       continue;
     }
@@ -368,7 +368,7 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
       return none;
     }
     const std::size_t wanted = std::min(terms.least_new, terms.most_new);
-    const std::size_t room = place.hole->pages - moved_pages;
+    const std::size_t room = place.hole->pages - moved_pages - place.gap;
     const std::size_t made = missing == 0 || place.above != nullptr
                                  ? missing
                                  : std::min(std::max(missing, wanted), room);
@@ -381,22 +381,24 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
 inline assembly page_stock::assemble_at(const assembly_place& place, std::size_t moves,
                                         std::size_t new_pages, const assembly_terms& terms) {
   assembly a;
-  a.pieces.reserve(moves + new_pages / terms.largest_piece + 1);
+  a.pieces.reserve(moves);
   std::size_t pages = new_pages;
   for (std::size_t i = 0; i < moves; ++i) {
     a.pieces.push_back({candidates_[i].piece, nullptr, false, piece_state::at_origin});
     pages += candidates_[i].piece->pages;
   }
-  const std::size_t hole_end = place.at_upper_end ? place.hole->pages : pages;
+  const std::size_t hole_end = place.at_upper_end ? place.hole->pages : place.gap + pages;
   std::byte* const start = place.hole->start + (hole_end - pages) * page_bytes;
   // The pages beside the target may become ends of holes.
   runs_.map().reserve_and_cover(start, pages);
   runs_.map().reserve_and_cover(hole_end < place.hole->pages ? start + pages * page_bytes : start,
                                 1);
+  runs_.map().reserve_and_cover(start == place.hole->start ? start : start - page_bytes, 1);
   granules_.map().reserve_and_cover(start, pages);
-  runs_.reserve(2 * moves + a.pieces.capacity() + 2);
-  add_new_pieces(a, new_pages, terms.largest_piece);
+  add_new_pieces(a, new_pages, terms);
+  // From here on only the runs may be short, and then no new granule is kept.
   try {
+    runs_.reserve(2 * moves + a.pieces.size() + 2);
     take_granules(moves);
   } catch (...) {
     for (const assembly_piece& p : a.pieces) {
@@ -411,14 +413,19 @@ inline assembly page_stock::assemble_at(const assembly_place& place, std::size_t
   return a;
 }
 
-/// Adds granules of new memory, `pages` pages in all. Room for the pieces was made.
-inline void page_stock::add_new_pieces(assembly& a, std::size_t pages, std::size_t largest) {
-  const std::size_t count = divide_round_up(pages, largest);
+/// Adds granules of new memory, `pages` pages in all.
+inline void page_stock::add_new_pieces(assembly& a, std::size_t pages,
+                                       const assembly_terms& terms) {
+  std::size_t count = 0;
+  for (std::size_t left = pages; left != 0; ++count) {
+    left -= next_piece(left, terms);
+  }
+  a.pieces.reserve(a.pieces.size() + count);
   granules_.reserve(count);
   reserve_amortised(candidates_, granules_.size() + count);
   for (; pages != 0; pages -= a.pieces.back().piece->pages) {
     granule& g = granules_.make();  // reserved
-    g.pages = std::min(pages, largest);
+    g.pages = next_piece(pages, terms);
     a.pieces.push_back({&g, nullptr, true, piece_state::nowhere});
   }
 }
@@ -428,9 +435,10 @@ inline void page_stock::add_new_pieces(assembly& a, std::size_t pages, std::size
 inline void page_stock::take_target(assembly& a, const assembly_place& place, std::size_t pages) {
   page_run* rest = place.hole;
   runs_.erase_hole(*rest);
-  if (place.at_upper_end && rest->pages != pages) {
+  const std::size_t below = place.at_upper_end ? rest->pages - pages : place.gap;
+  if (below != 0) {
     page_run* const lower = rest;
-    rest = runs_.cut_off(*lower, lower->pages - pages);
+    rest = runs_.cut_off(*lower, below);
     runs_.insert_hole(*lower);
   }
   for (assembly_piece& p : a.pieces) {
