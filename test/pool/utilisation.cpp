@@ -38,10 +38,9 @@ class churn {
     const auto part = [](std::size_t bytes) {
       return static_cast<double>(bytes) / static_cast<double>(device_bytes);
     };
-    const figures f{
-        part(live_), part(live_ + wanted), held / static_cast<double>(peak_),
-        world_.device.calls(simulated_call::map) - world_.device.calls(simulated_call::create),
-        operations_};
+    const std::uint64_t moves =
+        world_.device.calls(simulated_call::map) - world_.device.calls(simulated_call::create);
+    const figures f{part(live_), part(live_ + wanted), moves, operations_};
     while (!blocks_.empty()) {
       free_any();
     }

@@ -26,20 +26,20 @@ inline constexpr std::size_t usual_granule_pages = 32 * mebibyte / page_bytes;
 inline constexpr std::size_t smallest_granule_pages = 4 * mebibyte / page_bytes;
 inline constexpr std::size_t largest_granule_pages = 64 * mebibyte / page_bytes;
 
-/// Whether at most an eighth of what the pool may hold is held.
-[[nodiscard]] constexpr bool is_first_eighth(std::size_t held_pages,
-                                             std::size_t room_pages) noexcept {
-  return held_pages <= room_pages / 7;
+/// Whether at most a sixteenth of what the pool may hold is held.
+[[nodiscard]] constexpr bool is_first_sixteenth(std::size_t held_pages,
+                                                std::size_t room_pages) noexcept {
+  return held_pages <= room_pages / 15;
 }
 
 /// Pages of new memory to map at least for a request of `pages` pages, while `held_pages` are held
 /// and `room_pages` may still be: as many again up to 32 MiB, then a sixteenth of what is held, at
-/// most 64 MiB. Once an eighth of the device is held, a large request gets granules of its own
+/// most 64 MiB. Once a sixteenth of the device is held, a large request gets granules of its own
 /// size, so that its memory can be moved when it is free.
 [[nodiscard]] constexpr std::size_t least_mapping_pages(std::size_t held_pages,
                                                         std::size_t room_pages,
                                                         std::size_t pages) noexcept {
-  if (!is_first_eighth(held_pages, room_pages)) {
+  if (!is_first_sixteenth(held_pages, room_pages)) {
     return pages < usual_granule_pages ? usual_granule_pages : 0;
   }
   const std::size_t doubled = std::max<std::size_t>(std::min(held_pages, usual_granule_pages), 1);
@@ -47,12 +47,12 @@ inline constexpr std::size_t largest_granule_pages = 64 * mebibyte / page_bytes;
 }
 
 /// Pages of the largest granule to create while the pool may still take `room_pages` and holds
-/// `held_pages`. A call costs about 50 us whatever its size, so the first eighth comes in large
+/// `held_pages`. A call costs about 50 us whatever its size, so the first sixteenth comes in large
 /// ones. Later, memory that is free in pieces must be movable: the less room, the smaller.
 [[nodiscard]] constexpr std::size_t granule_pages(std::size_t held_pages,
                                                   std::size_t room_pages) noexcept {
   constexpr std::size_t pieces_of_room = 4096;
-  if (is_first_eighth(held_pages, room_pages)) {
+  if (is_first_sixteenth(held_pages, room_pages)) {
     return largest_granule_pages;
   }
   std::size_t pages = smallest_granule_pages;
@@ -62,10 +62,11 @@ inline constexpr std::size_t largest_granule_pages = 64 * mebibyte / page_bytes;
   return pages;
 }
 
-/// Pages of the smallest granule to create: in the first eighth they are not tapered.
+/// Pages of the smallest granule to create: in the first sixteenth they are not tapered.
 [[nodiscard]] constexpr std::size_t smallest_piece_pages(std::size_t held_pages,
                                                          std::size_t room_pages) noexcept {
-  return is_first_eighth(held_pages, room_pages) ? largest_granule_pages : smallest_granule_pages;
+  return is_first_sixteenth(held_pages, room_pages) ? largest_granule_pages
+                                                    : smallest_granule_pages;
 }
 
 }  // namespace pagesift

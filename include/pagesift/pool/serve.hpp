@@ -196,11 +196,11 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   throw_out_of_memory(lock, state, e.wanted.bytes);
 }
 
-/// Whether less than an eighth of what the pool may hold is held. Then a large block gets its class
-/// size, so that near sizes share it; later it gets the pages that it needs.
+/// Whether less than a sixteenth of what the pool may hold is held. Then a large block gets its
+/// class size, so that near sizes share it; later it gets the pages that it needs.
 template <typename Backend>
 [[nodiscard]] bool plentiful(const pool_state<Backend>& state) noexcept {
-  constexpr std::size_t part = 8;
+  constexpr std::size_t part = 16;
   const std::size_t most = std::min(state.options.limit_bytes, state.total_bytes);
   return !state.maps || state.counters.held() < most / part;
 }
