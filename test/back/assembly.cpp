@@ -70,9 +70,12 @@ TEST_CASE("new granules that lie side by side are one run") {
 
 TEST_CASE("new memory comes beside the free run that leaves least to create") {
   mapped_heap m{100};
-  m.grow(10, 5);
+  m.grow(20, 10);
+  page_run* const lower = take_whole(m.heap, 1, 10);
   page_run* const used = take_whole(m.heap, 1, 6);
-  assembly a = m.heap.assemble(1, 7, new_memory(50, 50));
+  m.heap.give(*lower, last_use{});
+  m.heap.forget(*m.heap.remove_oldest(10, page_heap::any_batch));
+  assembly a = m.heap.assemble(1, 7, new_memory(50, 50));  // the hole below is long enough
   CHECK(a.new_pages() == 3);
   m.succeed(a);
   CHECK(take_whole(m.heap, 1, 7)->base() == used->end());
