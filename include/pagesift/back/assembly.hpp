@@ -4,6 +4,7 @@
 #include <pagesift/back/granule.hpp>
 #include <pagesift/back/page_run.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -15,11 +16,22 @@ inline constexpr std::size_t no_move = std::numeric_limits<std::size_t>::max();
 
 /// What an assembly may take. Counts are pages.
 struct assembly_terms {
-  std::size_t most_new = 0;       ///< of new memory, at most
-  std::size_t least_new = 0;      ///< if any new memory, then so much where there is room for it
+  std::size_t most_new = 0;   ///< of new memory, at most
+  std::size_t least_new = 0;  ///< if any new memory, then so much where there is room for it
+  std::size_t smallest_piece = 1;
   std::size_t largest_piece = 1;  ///< of new memory
+  std::size_t gap = 0;            ///< addresses to leave below a run that stands beside no other
   std::size_t smallest_move = 1;  ///< smaller granules stay where they are
 };
+
+/// Pages of the next granule when `left` pages of new memory are still to come: half of them. So a
+/// block that is put where a longer one was leaves memory over in granules most of which are free
+/// as a whole.
+[[nodiscard]] constexpr std::size_t next_piece(std::size_t left,
+                                               const assembly_terms& terms) noexcept {
+  const std::size_t tapered = std::max((left + 1) / 2, terms.smallest_piece);
+  return std::min({left, tapered, terms.largest_piece});
+}
 
 /// `no_addresses`: there would be memory, but no hole is long enough.
 enum class assembly_verdict : unsigned char { ready, no_memory, no_addresses };

@@ -19,10 +19,10 @@ static_assert(page_bytes % max_alignment == 0, "a run must start at any alignmen
 /// Blocks above this get a run of their own; up to it they share slabs.
 inline constexpr std::size_t max_slab_block_bytes = mebibyte;
 
-/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/8 of the slab over.
+/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/16 of the slab over.
 [[nodiscard]] constexpr std::size_t slab_pages(std::size_t block_bytes) noexcept {
   std::size_t pages = 1;
-  while ((pages * page_bytes) % block_bytes > pages * page_bytes / 8) {
+  while ((pages * page_bytes) % block_bytes > pages * page_bytes / 16) {
     ++pages;
   }
   return pages;

@@ -49,6 +49,12 @@ struct request {
   class_index waiting = 0;  ///< where an idle block made for it waits
   run_shape plenty;         ///< while memory is plentiful: near sizes share blocks
   run_shape tight;          ///< in a shortage: the fewest pages that serve
+
+  /// While memory is neither short nor plentiful: slabs as they are best, large blocks without
+  /// slack.
+  [[nodiscard]] const run_shape& tight_if_large() const noexcept {
+    return plenty.capacity == 1 ? tight : plenty;
+  }
 };
 
 /// \throws size_overflow, invalid_alignment

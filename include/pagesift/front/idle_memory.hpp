@@ -44,6 +44,15 @@ class idle_memory {
     return b;
   }
 
+  /// A block that `taker` freed itself and that was made without slack for such a request: it waits
+  /// in a lower class than one with slack.
+  [[nodiscard]] block* tight_block(record& taker, const request& r) noexcept {
+    const class_index waiting = waiting_class(r.tight.block_bytes);
+    block* b =
+        r.tight.capacity == 1 && waiting != r.waiting ? taker.cache.of(waiting).newest() : nullptr;
+    return b == nullptr || b->run->pages < r.tight.pages ? nullptr : &take(taker, *b);
+  }
+
   /// A block of the request's class that is known complete, of whichever stream.
   [[nodiscard]] block* complete_block(class_index waiting) noexcept {
     record& quiet = streams.quiet();

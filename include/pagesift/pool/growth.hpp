@@ -50,7 +50,7 @@ status take_initial(pool_lock& lock, pool_state<Backend>& state, std::size_t pag
       bool created = false;
       assembly_terms terms;
       terms.most_new = room_pages(state);
-      terms.largest_piece = usual_granule_pages;
+      terms.smallest_piece = terms.largest_piece = usual_granule_pages;
       return map_run(lock, state, quiet_stream, pages, terms, created);
     }
   }

@@ -92,8 +92,10 @@ status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream
   const std::size_t room = room_pages(state);
   assembly_terms terms;
   terms.most_new = room;
-  terms.least_new = next_mapping_pages(state.counters.held() / page_bytes);
-  terms.largest_piece = granule_pages(room);
+  terms.least_new = least_mapping_pages(state.counters.held() / page_bytes, room, pages);
+  terms.largest_piece = granule_pages(state.counters.held() / page_bytes, room);
+  terms.smallest_piece =
+      std::min(terms.largest_piece, smallest_piece_pages(state.counters.held() / page_bytes, room));
   terms.smallest_move = no_move;
   status result = map_run(lock, state, stream, pages, terms, created);
   if (result.shortage() && terms.least_new > pages) {
@@ -110,7 +112,9 @@ status sift(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::
             bool& created) {
   assembly_terms terms;
   terms.most_new = room_pages(state);
-  terms.largest_piece = usual_granule_pages;
+  terms.smallest_piece = smallest_granule_pages;
+  terms.largest_piece = smallest_granule_pages;
+  terms.gap = pages;
   status result = map_run(lock, state, stream, pages, terms, created);
   if (result.shortage() && terms.most_new != 0) {  // others have some of the device
     const memory_info info = unlocked(lock, [&] { return state.backend.memory(); });

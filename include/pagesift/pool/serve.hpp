@@ -199,6 +199,15 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   throw_out_of_memory(lock, state, e.wanted.bytes);
 }
 
+/// Whether less than a sixteenth of what the pool may hold is held. Then a large block gets its
+/// class size, so that near sizes share it; later it gets the pages that it needs.
+template <typename Backend>
+[[nodiscard]] bool plentiful(const pool_state<Backend>& state) noexcept {
+  constexpr std::size_t part = 16;
+  const std::size_t most = std::min(state.options.limit_bytes, state.total_bytes);
+  return !state.maps || state.counters.held() < most / part;
+}
+
 /// Serves a request that the taker's cache could not. The order of preference keeps independent
 /// streams independent while memory is free.
 /// Preconditions: the taker is pinned, every cache is locked.
@@ -210,6 +219,9 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (least > state.options.limit_bytes / page_bytes || least > state.total_bytes / page_bytes) {
     throw_out_of_memory(lock, state, e.wanted.bytes);
   }
+  if (block* b = memory.tight_block(e.taker, e.wanted)) {
+    return *b;
+  }
   if (block* b = memory.complete_block(e.wanted.waiting)) {
     return *b;
   }
@@ -218,16 +230,17 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (block* b = memory.complete_block(e.wanted.waiting)) {
     return *b;
   }
-  if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.plenty)) {
+  const run_shape shape = plentiful(state) ? e.wanted.plenty : e.wanted.tight_if_large();
+  if (block* b = memory.fresh_block(e.taker, e.wanted, shape)) {
     return *b;
   }
   memory.merge_own(e.taker);
-  if (block* b = memory.fresh_block(e.taker, e.wanted, e.wanted.plenty)) {
+  if (block* b = memory.fresh_block(e.taker, e.wanted, shape)) {
     return *b;
   }
   bool created = false;
-  const status grown = grow(lock, state, e.taker.id, e.wanted.plenty.pages, created);
-  if (block* b = block_of_new_run(state, e, e.wanted.plenty, grown, created)) {
+  const status grown = grow(lock, state, e.taker.id, shape.pages, created);
+  if (block* b = block_of_new_run(state, e, shape, grown, created)) {
     return *b;
   }
   if (block* b = memory.complete_block(e.wanted.waiting)) {  // growing gave up the lock
