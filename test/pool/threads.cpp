@@ -284,3 +284,51 @@ TEST_CASE("threads with streams of their own and a shared one never get memory t
   w.pool->trim();
   CHECK(w.device.acquired_bytes() == 0);
 }
+
+TEST_CASE("an event is created while other threads go on") {
+  world w;
+  w.show_two_streams();
+  const simulated_stream a = w.device.create_stream();
+  void* const p = w.allocate(40 * mebibyte, a);
+  {
+    const during_first_call other{w, simulated_call::create_event,
+                                  [&] { w.turn(mebibyte, w.device.create_stream()); }};
+    w.free(p, 40 * mebibyte, a);
+  }
+}
+
+TEST_CASE("events are asked after while hits of other threads go on") {
+  world w;
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(256, b);
+  std::atomic<bool> known{false};
+  std::atomic<bool> asked{false};
+  std::atomic<bool> done{false};
+  std::thread other{[&] {
+    w.turn(4096, a);  // the thread remembers the stream: its next request is a hit
+    known = true;
+    while (!asked) {
+      std::this_thread::yield();
+    }
+    w.turn(4096, a);
+    done = true;
+  }};
+  while (!known) {
+    std::this_thread::yield();
+  }
+  w.turn(40 * mebibyte, b);  // sealed
+  w.device.before_calls([&](simulated_call call) {
+    if (call == simulated_call::query) {
+      asked = true;
+      while (!done) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  w.turn(50 * mebibyte, w.device.create_stream());
+  w.device.before_calls({});
+  CHECK(asked);
+  asked = true;
+  other.join();
+}

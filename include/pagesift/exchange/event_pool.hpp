@@ -18,24 +18,22 @@ class event_pool {
  public:
   using event_type = typename Backend::event_type;
 
-  /// An event with one user. On failure `result` says why and nothing changed.
-  /// \throws std::bad_alloc
-  [[nodiscard]] event_slot take(Backend& backend, status& result) {
-    if (free_.empty()) {
-      slots_.reserve(slots_.size() + 1);
-      free_.reserve(slots_.size() + 1);
-      event_type event{};
-      result = backend.create_event(event);
-      if (!result.ok()) {
-        return 0;
-      }
-      slots_.push_back({event, 0});
-      free_.push_back(slots_.size() - 1);
-    }
+  /// Whether `take` has an event to give.
+  [[nodiscard]] bool has_spare() const noexcept { return !free_.empty(); }
+
+  /// Takes over an event that was just created. \throws std::bad_alloc; it is not taken over then
+  void add(event_type event) {
+    slots_.reserve(slots_.size() + 1);
+    free_.reserve(slots_.size() + 1);
+    slots_.push_back({event, 0});
+    free_.push_back(slots_.size() - 1);
+  }
+
+  /// An event with one user. Precondition: `has_spare()`.
+  [[nodiscard]] event_slot take() noexcept {
     const event_slot slot = free_.back();
     free_.pop_back();
     slots_[slot].users = 1;
-    result = {};
     return slot;
   }
 

@@ -169,6 +169,8 @@ class pool_lock {
     }
   }
 
+  [[nodiscard]] bool frozen() const noexcept { return frozen_; }
+
   void unlock() noexcept {
     if (frozen_) {
       caches_.unlock_all();
@@ -186,6 +188,25 @@ class pool_lock {
  private:
   cache_registry& caches_;
   bool frozen_ = false;
+};
+
+/// Lets hits go on in a scope, if every cache was locked; they are locked again at its end.
+class thawed {
+ public:
+  explicit thawed(pool_lock& lock) noexcept : lock_{lock}, was_frozen_{lock.frozen()} {
+    lock_.thaw();
+  }
+  ~thawed() {
+    if (was_frozen_) {
+      lock_.freeze();
+    }
+  }
+  thawed(const thawed&) = delete;
+  thawed& operator=(const thawed&) = delete;
+
+ private:
+  pool_lock& lock_;
+  bool was_frozen_;
 };
 
 }  // namespace pagesift

@@ -164,6 +164,13 @@ class idle_memory {
     return first_failure;
   }
 
+  /// Whether any seal is outstanding.
+  [[nodiscard]] bool has_pending() const noexcept {
+    bool found = false;
+    streams.for_each([&found](const record& r) { found = found || r.timeline.has_pending(); });
+    return found;
+  }
+
   /// The stream with the oldest outstanding seal, or null.
   [[nodiscard]] record* oldest_pending() noexcept {
     record* oldest = nullptr;

@@ -4,8 +4,30 @@
 #include <pagesift/pool/state.hpp>
 
 #include <cstddef>
+#include <new>
 
 namespace pagesift {
+
+/// Sees to it that an event is to spare. Other threads may take it while the lock is given up: then
+/// another is made. \throws std::bad_alloc
+template <typename Backend>
+status provide_event(pool_lock& lock, pool_state<Backend>& state) {
+  event_pool<Backend>& events = state.memory.events;
+  while (!events.has_spare()) {
+    typename Backend::event_type event{};
+    const status result = unlocked(lock, [&] { return state.backend.create_event(event); });
+    if (!result.ok()) {
+      return result;
+    }
+    try {
+      events.add(event);
+    } catch (const std::bad_alloc&) {
+      (void)unlocked(lock, [&] { return state.backend.destroy_event(event); });
+      throw;
+    }
+  }
+  return {};
+}
 
 /// Records an event on `stream` that covers all frees on it so far. Between closing the epoch and
 /// publishing the event, frees of other threads count for the next epoch, and the closed one is not
@@ -16,11 +38,11 @@ template <typename Backend>
 status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
             typename Backend::stream_type stream) {
   event_pool<Backend>& events = state.memory.events;
-  status result;
-  const event_slot slot = events.take(state.backend, result);
+  status result = provide_event(lock, state);
   if (!result.ok()) {
     return result;
   }
+  const event_slot slot = events.take();
   const auto event = events.event(slot);
   const epoch closed = owner.timeline.close(state.memory.streams.next_epoch());
   owner.asks_answered.store(state.asks.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -72,6 +94,16 @@ status with_event(pool_lock& lock, pool_state<Backend>& state, stream_record<Bac
   return result;
 }
 
+/// Asks after every outstanding seal, while hits go on.
+template <typename Backend>
+status poll(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  if (!state.memory.has_pending()) {
+    return {};
+  }
+  const thawed hits_go_on{lock};
+  return state.memory.poll();
+}
+
 /// Makes the host wait for a seal of `owner`.
 template <typename Backend>
 status await(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
@@ -110,7 +142,7 @@ status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
 /// \throws backend_error
 template <typename Backend>
 void complete_idle_memory(pool_lock& lock, pool_state<Backend>& state) {
-  require_ok(state.backend, state.memory.poll());
+  require_ok(state.backend, poll(lock, state));
   if (state.captures.none() && state.memory.has_incomplete()) {
     require_ok(state.backend, fence(lock, state));
   }

@@ -227,7 +227,10 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
     return *b;
   }
   state.asks.fetch_add(memory.streams.several_seen() ? 1 : 0, std::memory_order_relaxed);
-  require_ok(state.backend, memory.poll());
+  require_ok(state.backend, poll(lock, state));
+  if (block* b = memory.own_block(e.taker, e.wanted.waiting)) {  // freed while hits went on
+    return *b;
+  }
   if (block* b = memory.complete_block(e.wanted.waiting)) {
     return *b;
   }
