@@ -311,8 +311,9 @@ TEST_CASE("events are asked after while hits of other threads go on") {
     while (!asked) {
       std::this_thread::yield();
     }
-    w.turn(4096, a);
+    void* const p = w.allocate(4096, a);
     done = true;
+    w.free(p, 4096, a);
   }};
   while (!known) {
     std::this_thread::yield();
