@@ -36,6 +36,11 @@ struct waiting_classes {
 }
 inline constexpr waiting_classes waiting_for = make_waiting_classes();
 
+/// Whether blocks that wait in class `index` have a run each.
+[[nodiscard]] constexpr bool has_own_run(class_index index) noexcept {
+  return index > class_of(max_slab_block_bytes);
+}
+
 /// Whole pages that hold `bytes` bytes; at least one.
 [[nodiscard]] constexpr std::size_t pages_for(std::size_t bytes) noexcept {
   return divide_round_up(bytes == 0 ? 1 : bytes, page_bytes);

@@ -44,13 +44,16 @@ class idle_memory {
     return b;
   }
 
-  /// A block that `taker` freed itself and that was made without slack for such a request: it waits
-  /// in a lower class than one with slack.
-  [[nodiscard]] block* tight_block(record& taker, const request& r) noexcept {
-    const class_index waiting = waiting_class(r.tight.block_bytes);
-    block* b =
-        r.tight.capacity == 1 && waiting != r.waiting ? taker.cache.of(waiting).newest() : nullptr;
-    return b == nullptr || b->run->pages < r.tight.pages ? nullptr : &take(taker, *b);
+  /// A block that `taker` freed itself, of another class that serves the request as well (see
+  /// `stream_cache::pop_near`).
+  [[nodiscard]] block* near_block(record& taker, const request& r, bool idle_abounds) noexcept {
+    block* const b = !has_own_run(r.waiting) ? nullptr : taker.first_of([&](stream_cache& cache) {
+      return cache.pop_near(r.waiting, r.bytes, idle_abounds);
+    });
+    if (b != nullptr) {
+      b->set(block_state::taken);
+    }
+    return b;
   }
 
   /// A block of the request's class that is known complete, of whichever stream.

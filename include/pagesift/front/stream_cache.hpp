@@ -54,6 +54,25 @@ class alignas(64) stream_cache {
     return &b;
   }
 
+  /// A block that serves a request of `bytes` bytes whose blocks wait in class `index`, which has
+  /// none, and have a run each: one that was made without slack and so waits a class lower; or,
+  /// where memory is plentiful, a larger one, up to twice the class. Taken out; or null.
+  [[nodiscard]] block* pop_near(class_index index, std::size_t bytes, bool plentiful) noexcept {
+    const block* lower = entries_[index - 1].idle.newest();
+    if (lower != nullptr && lower->run->block_bytes >= bytes) {
+      return pop(index - 1);
+    }
+    const class_index last =
+        plentiful ? std::min(index + size_class_rules::classes_per_doubling, class_count - 1)
+                  : index;
+    for (class_index i = index + 1; i <= last; ++i) {
+      if (!entries_[i].idle.empty()) {
+        return pop(i);
+      }
+    }
+    return nullptr;
+  }
+
   void push(block& b, last_use use) noexcept {
     if (unsealed_epoch_ != use.freed) {
       unsealed_epoch_ = use.freed;

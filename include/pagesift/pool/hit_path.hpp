@@ -125,9 +125,15 @@ PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<B
   {
     const used_cache used{state, known};
     stream_cache& cache = used.get();
-    block* b = cache.stream == known.id ? cache.pop(waiting) : nullptr;
-    if (b != nullptr) {
-      return hand_out(state, cache, *b, wanted);
+    if (cache.stream == known.id) {
+      block* b = cache.pop(waiting);
+      if (b == nullptr && has_own_run(waiting)) {
+        b = cache.pop_near(waiting, wanted.bytes,
+                           state.idle_abounds.load(std::memory_order_relaxed));
+      }
+      if (b != nullptr) {
+        return hand_out(state, cache, *b, wanted);
+      }
     }
   }
   return hit_beside(state, known, wanted, waiting);

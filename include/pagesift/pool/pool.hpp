@@ -281,6 +281,7 @@ void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const re
     if (e.grew) {
       state_.counters.missed(wanted.index);
     }
+    state_.note_plenty();
   }
   b->use.stream = taker.id;
   return hand_out(state_, taker.first_cache(), *b, {wanted.bytes, wanted.index});

@@ -219,7 +219,8 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   if (least > state.options.limit_bytes / page_bytes || least > state.total_bytes / page_bytes) {
     throw_out_of_memory(lock, state, e.wanted.bytes);
   }
-  if (block* b = memory.tight_block(e.taker, e.wanted)) {
+  if (block* b = memory.near_block(e.taker, e.wanted,
+                                   state.idle_abounds.load(std::memory_order_relaxed))) {
     return *b;
   }
   if (block* b = memory.complete_block(e.wanted.waiting)) {

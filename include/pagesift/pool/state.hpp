@@ -38,10 +38,16 @@ struct pool_state {
   known_captures<stream_type> captures;
   batch_requests batch;
   std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
-  std::uint64_t ranges_moved = 0;      ///< ranges taken or released so far
-  std::size_t growing_bytes = 0;       ///< asked of the backend, not there yet
+  std::atomic<bool> idle_abounds{false};  ///< a third of what is held, or more, was idle last time
+  std::uint64_t ranges_moved = 0;         ///< ranges taken or released so far
+  std::size_t growing_bytes = 0;          ///< asked of the backend, not there yet
   int ranges_in_motion = 0;  ///< backend calls in progress that take memory or give it back
   std::condition_variable_any range_settled;
+
+  /// Looks anew whether memory is plentiful. Precondition: every cache is locked.
+  void note_plenty() noexcept {
+    idle_abounds.store(counters.idle() >= counters.in_use() / 2, std::memory_order_relaxed);
+  }
 
   /// Blocks taken back and ranges taken or released so far. Precondition: every cache is locked.
   [[nodiscard]] std::uint64_t arrivals() const noexcept { return caches.frees() + ranges_moved; }
