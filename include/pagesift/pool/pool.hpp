@@ -152,13 +152,12 @@ class basic_pool {
 
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
-  void place(block& b, stream_type stream) noexcept;
-  void seal_after_free(record& owner, stream_id id, stream_type stream) noexcept;
+  void place(const unplaced_block& b, stream_type stream) noexcept;
 
   [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
   [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
                                         const stream_state& seen) noexcept;
-  bool put(record& owner, block& b) noexcept;
+  bool put(record& owner, const unplaced_block& b) noexcept;
   remembered& remember(stream_type stream, record& r) noexcept;
 
   mutable pool_state<Backend> state_;
@@ -308,13 +307,9 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, const void* p,
                                                          stream_type stream) noexcept {
-  record& owner = *known.record;
-  const stream_id id = known.id;
-  const free_result result = free_known(state_, known, p);
-  if (result.unplaced != nullptr) {
-    place(*result.unplaced, stream);
-  } else if (result.wants_seal) {
-    seal_after_free(owner, id, stream);
+  const unplaced_block rest = free_known(state_, known, p);
+  if (rest.claimed != nullptr) {
+    place(rest, stream);
   }
 }
 
@@ -327,13 +322,15 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
     b = claim_at(state_, p);
   }
   if (b != nullptr) {
-    place(*b, stream);
+    place({b, false}, stream);
   }
 }
 
-/// Finds out on which stream a claimed block is freed, and lets it wait there.
+/// Finds out on which stream a claimed block is freed, and lets it wait there. An event says
+/// something about a stream only if it is recorded on that very one, so seals are made here too.
 template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
+                                                       stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   pool_lock lock{state_.caches};
   record& owner = record_for_free(lock, stream, seen);
@@ -349,24 +346,6 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type str
   }
 }
 
-/// Seals after a free that took the handle's word for the stream: an event says something about a
-/// stream only if it was recorded on that very one.
-template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::seal_after_free(record& owner, stream_id id,
-                                                                 stream_type stream) noexcept {
-  const stream_state seen = state_.backend.inspect(stream);
-  if (!seen.result.ok() || seen.capturing || seen.id != id) {
-    return;
-  }
-  pool_lock lock{state_.caches};
-  if (owner.id == id) {
-    try {
-      (void)seal(lock, state_, owner, stream);
-    } catch (const std::bad_alloc&) {
-    }
-  }
-}
-
 template <typename Backend>
 void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (p == nullptr) {
@@ -376,7 +355,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (block* b = claim_at(state_, p)) {
     const bool complete = state_.captures.none() && fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
-    (void)put(complete ? streams.quiet() : streams.unordered(), *b);
+    (void)put(complete ? streams.quiet() : streams.unordered(), {b, false});
   }
 }
 
@@ -420,12 +399,14 @@ stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, st
 /// Lets a claimed block wait on `owner`. \returns whether that should be followed by a seal.
 /// Precondition: no cache is locked by the caller.
 template <typename Backend>
-bool basic_pool<Backend>::put(record& owner, block& b) noexcept {
+bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
-  take_back(state_, cache, b, owner.id == quiet_stream ? 0 : owner.timeline.current());
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
-  return named && wants_seal(state_, owner, cache);
+  const bool wanted =
+      named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));
+  take_back(state_, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  return wanted;
 }
 
 /// Makes the calling thread remember which stream the handle names.
