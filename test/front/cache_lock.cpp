@@ -9,8 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <thread>
-#include <vector>
 
 using pagesift::asymmetric_fence;
 using pagesift::cache_guard;
@@ -229,7 +229,7 @@ TEST_CASE("nobody is inside beside the owner, neither claiming nor locking") {
 }
 
 TEST_CASE("the bias is taken away at any moment of the owner's coming and going") {
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 200; ++round) {
     guarded_count count;
     std::atomic<bool> biased{false};
     std::thread owner{[&] {

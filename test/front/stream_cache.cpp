@@ -3,7 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <memory>
+#include <algorithm>
+#include <cstdint>
 
 using pagesift::block_state;
 using pagesift::epoch;
@@ -106,4 +107,47 @@ TEST_CASE("a cache knows what moved since it settled, and the most that had") {
   CHECK(cache.traffic(blocks.index()).handed_out == 2);
   CHECK(cache.traffic(blocks.index()).taken_back == 2);
   CHECK(cache.traffic(blocks.index()).in_use_bytes == 0);
+}
+
+TEST_CASE("a seal is due at the free that brings what waits to the threshold") {
+  cut_blocks blocks{mebibyte};
+  stream_cache cache;
+  CHECK_FALSE(cache.seal_is_due(1, mebibyte, 2 * mebibyte));
+  CHECK(cache.seal_is_due(1, 2 * mebibyte, 2 * mebibyte));
+  cache.push(blocks[0], {7, 1});
+  CHECK(cache.seal_is_due(1, mebibyte, 2 * mebibyte));
+  CHECK_FALSE(cache.seal_is_due(2, mebibyte, 2 * mebibyte));  // the first of its epoch
+}
+
+TEST_CASE("seals that nobody asked for become rare, up to a bound, until somebody asks") {
+  stream_cache cache;
+  const auto frees_until_due = [&cache] {
+    std::uint32_t frees = 0;
+    while (!cache.seal_is_due(1, 2, 1)) {
+      ++frees;
+    }
+    return frees;
+  };
+  std::uint32_t expected = 0;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(frees_until_due() == expected);
+    cache.sealed_unasked();
+    expected = std::min<std::uint32_t>(2 * expected + 1, 1U << 16U);
+  }
+  CHECK(expected == 1U << 16U);
+  cache.sealed_on_request();
+  CHECK(frees_until_due() == 0);
+  cache.sealed_unasked();
+  CHECK(frees_until_due() == 1);
+  CHECK_FALSE(cache.seal_is_due(1, 0, 1));
+}
+
+TEST_CASE("a cache that serves another stream has forgotten how rarely the last one sealed") {
+  stream_cache cache;
+  cache.sealed_unasked();
+  cache.sealed_unasked();
+  CHECK_FALSE(cache.seal_is_due(1, 2, 1));
+  cache.restart(9);
+  CHECK(cache.stream == 9);
+  CHECK(cache.seal_is_due(1, 2, 1));
 }

@@ -50,7 +50,7 @@ TEST_CASE("threads get caches of their own by their numbers, sixteen at most, ea
 TEST_CASE("a record belongs to nobody once retired, and to its new stream in every cache") {
   cache_registry all;
   record r{7, 1, all.make(true)};
-  (void)r.cache_for(3, all);
+  r.cache_for(3, all).sealed_unasked();
   r.retire();
   CHECK(r.id == unordered_stream);
   for (const stream_cache* cache : caches_of(r)) {
@@ -61,7 +61,8 @@ TEST_CASE("a record belongs to nobody once retired, and to its new stream in eve
   CHECK(r.timeline.current() == 5);
   CHECK_FALSE(r.timeline.is_complete(5));
   CHECK(r.timeline.is_complete(4));
-  for (const stream_cache* cache : caches_of(r)) {
+  for (stream_cache* cache : caches_of(r)) {
     CHECK(cache->stream == 8);
+    CHECK(cache->seal_is_due(5, 2, 1));
   }
 }

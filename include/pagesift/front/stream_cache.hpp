@@ -134,6 +134,12 @@ class alignas(64) stream_cache {
   }
   void sealed_on_request() noexcept { seal_interval_ = frees_until_seal_ = 0; }
 
+  /// Serves another stream from now on. Precondition: no block waits here.
+  void restart(stream_id named) noexcept {
+    stream = named;
+    sealed_on_request();
+  }
+
   /// The largest block that waits here, or null.
   [[nodiscard]] const block* largest() const noexcept {
     for (class_index i = class_count; i-- > 0;) {
