@@ -14,12 +14,13 @@ inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 
 /// What a pool checks at each call.
 enum class checks : unsigned char {
-  /// A stream that is capturing is recognised when memory is freed on it, as when it is asked for;
-  /// a block freed twice is left alone the second time, also when two threads do it at once.
+  /// A request on a bound stream asks whether the stream captures; a block freed twice is left
+  /// alone
+  /// the second time, also when two threads do it at once.
   standard,
-  /// The caller promises that no stream captures when memory is freed on it or a bound stream asks,
-  /// and that no two threads free the same block at once. Saves a call into the driver and an
-  /// atomic exchange; all that orders memory between streams stays as it is.
+  /// The caller promises that no bound stream captures when it is asked for memory, and that no two
+  /// threads free the same block at once. Saves a call into the driver and an atomic exchange; all
+  /// that orders memory between streams stays as it is.
   trusted
 };
 

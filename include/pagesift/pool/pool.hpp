@@ -78,8 +78,13 @@ class basic_pool {
   /// Gives back what `allocate` returned, last used by work already submitted to `stream`. The
   /// memory need not have been allocated on that stream. Null is ignored; a pointer that the pool
   /// did not hand out, or that was freed before, is left alone and counted in
-  /// `pool_stats::rejected_frees`. On a capturing stream the block waits for the next fence.
-  /// \param bytes as given to `allocate`
+  /// `pool_stats::rejected_frees`.
+  ///
+  /// Freed on the stream it was allocated on, the block may be used there again at once; no call
+  /// asks the stream whether it is capturing meanwhile. While the pool knows of a capture, each
+  /// free asks, and a block freed on a capturing stream waits for the next fence. In either case a
+  /// graph must not use memory that was freed while it was captured. \param bytes as given to
+  /// `allocate`
   void deallocate(void* p, std::size_t bytes, stream_type stream) noexcept;
 
   /// The pool with one stream named once and for all: its calls ask less of the driver. The stream
@@ -292,10 +297,6 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
     return;
   }
   remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && state_.options.checks == checks::standard) {
-    const stream_state seen = state_.backend.capture_state(stream);
-    known = seen.result.ok() && !seen.capturing ? known : nullptr;
-  }
   if (known != nullptr && state_.captures.none()) {
     free_on(*known, p, stream);
   } else {
@@ -303,7 +304,7 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
   }
 }
 
-/// Frees on a stream that is known by its handle and does not capture.
+/// Frees on a stream that is known by its handle.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, const void* p,
                                                          stream_type stream) noexcept {
