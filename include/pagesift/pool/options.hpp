@@ -15,8 +15,7 @@ inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 /// What a pool checks at each call.
 enum class checks : unsigned char {
   /// A request on a bound stream asks whether the stream captures; a block freed twice is left
-  /// alone
-  /// the second time, also when two threads do it at once.
+  /// alone the second time, also when two threads do it at once.
   standard,
   /// The caller promises that no bound stream captures when it is asked for memory, and that no two
   /// threads free the same block at once. Saves a call into the driver and an atomic exchange; all
