@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -133,6 +134,23 @@ TEST_CASE("hits of one stream go on while another stream's cache is held") {
   w.turn(4096, mine);
   const pagesift::cache_guard held{entry_of(w, theirs)->cache->lock};
   pairs(w, mine, 1000);  // hangs where both streams share a lock
+}
+
+TEST_CASE("a hit on more streams than a thread remembers stops no other stream either") {
+  world w;
+  std::vector<simulated_stream> streams;
+  for (int i = 0; i < 8; ++i) {
+    streams.push_back(w.device.create_stream());
+    w.turn(4096, streams.back());
+  }
+  const simulated_stream theirs = w.device.create_stream();
+  w.turn(4096, theirs);
+  const pagesift::cache_guard held{entry_of(w, theirs)->cache->lock};
+  for (int i = 0; i < 10; ++i) {
+    for (const simulated_stream s : streams) {
+      w.turn(4096, s);  // hangs where it stops all caches
+    }
+  }
 }
 
 TEST_CASE("hits go on while another thread holds the pool's mutex") {
