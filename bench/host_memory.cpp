@@ -1,5 +1,5 @@
 // What the host backend's ways to get memory cost: its first use, with the giving back, and random
-// access afterwards. docs/decisions/0009-huge-pages-on-the-host.md has the figures.
+// access afterwards. docs/decisions/0010-huge-pages-on-the-host.md has the figures.
 #include <pagesift/backend/host_memory.hpp>
 
 #include <benchmark/benchmark.h>

@@ -52,7 +52,7 @@ extern "C" void __lsan_unregister_root_region(const void*, std::size_t) __attrib
 
 /// Memory mapped for each piece alone, with transparent huge pages asked for: the first use of
 /// 400 MB takes half as long, giving it back a tenth, and each random access a fifth less
-/// (docs/decisions/0009-huge-pages-on-the-host.md). A piece takes whole multiples of the alignment.
+/// (docs/decisions/0010-huge-pages-on-the-host.md). A piece takes whole multiples of the alignment.
 struct mapped_memory {
   [[nodiscard]] static status acquire(std::size_t bytes, void*& p) noexcept {
     if (bytes > most_host_bytes) {
