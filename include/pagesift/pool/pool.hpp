@@ -163,6 +163,7 @@ class basic_pool {
   [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
                                         const stream_state& seen) noexcept;
   bool put(record& owner, const unplaced_block& b) noexcept;
+  [[nodiscard]] bool remembers(stream_type stream, const record& r) const noexcept;
   remembered& remember(stream_type stream, record& r) noexcept;
 
   mutable pool_state<Backend> state_;
@@ -261,9 +262,15 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
   if (seen.capturing) {
     throw capture_error{wanted.bytes};
   }
-  record& taker = record_of(lock, seen.id);
-  remember(stream, taker);
-  return serve_slowly(lock, taker, r, stream);
+  record* taker = &record_of(lock, seen.id);
+  if (!remembers(stream, *taker)) {  // it may be a hit all the same, which stops no other stream
+    remembered& known = remember(stream, *taker);
+    if (void* p = unlocked(lock, [&] { return hit(state_, known, wanted); })) {
+      return p;
+    }
+    taker = &record_of(lock, seen.id);
+  }
+  return serve_slowly(lock, *taker, r, stream);
 }
 
 template <typename Backend>
@@ -336,7 +343,7 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
   pool_lock lock{state_.caches};
   record& owner = record_for_free(lock, stream, seen);
   const bool wants_seal = put(owner, b);
-  if (owner.id != unordered_stream) {
+  if (owner.id != unordered_stream && !remembers(stream, owner)) {
     remember(stream, owner);
   }
   if (wants_seal) {
@@ -410,13 +417,16 @@ bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   return wanted;
 }
 
+/// Whether the calling thread remembers that the handle names the record's stream.
+template <typename Backend>
+bool basic_pool<Backend>::remembers(stream_type stream, const record& r) const noexcept {
+  const remembered* known = last_streams<Backend>::find(state_.number, stream);
+  return known != nullptr && known->record == &r && known->id == r.id;
+}
+
 /// Makes the calling thread remember which stream the handle names.
 template <typename Backend>
 remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, record& r) noexcept {
-  remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && known->record == &r && known->id == r.id) {
-    return *known;
-  }
   return last_streams<Backend>::remember({state_.number, stream, r.id, &r, &r.first_cache(), 0});
 }
 
