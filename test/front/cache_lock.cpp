@@ -8,7 +8,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <thread>
 
@@ -47,6 +49,15 @@ class claimed {
 struct guarded_count {
   cache_lock lock;
   std::uint64_t value = 0;
+
+  /// Precondition: the lock is held. Takes long enough for another that is inside too to be late.
+  void add() {
+    const std::uint64_t before = value;
+    for (int i = 0; i < 32; ++i) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    value = before + 1;
+  }
 };
 
 }  // namespace
@@ -204,7 +215,7 @@ TEST_CASE("nobody is inside beside the owner, neither claiming nor locking") {
     biased = true;
     for (std::uint64_t i = 0; i < turns; ++i) {
       const cache_guard guard{count.lock};
-      ++count.value;
+      count.add();
     }
     over = true;
   }};
@@ -215,13 +226,13 @@ TEST_CASE("nobody is inside beside the owner, neither claiming nor locking") {
   SUBCASE("claiming") {
     for (; mine < claims || !over; ++mine) {
       const claimed claim{count.lock};
-      ++count.value;
+      count.add();
     }
   }
   SUBCASE("locking") {
     for (; mine < claims || !over; ++mine) {
       const cache_guard guard{count.lock};
-      ++count.value;
+      count.add();
     }
   }
   owner.join();
@@ -229,25 +240,39 @@ TEST_CASE("nobody is inside beside the owner, neither claiming nor locking") {
 }
 
 TEST_CASE("the bias is taken away at any moment of the owner's coming and going") {
-  for (int round = 0; round < 200; ++round) {
-    guarded_count count;
-    std::atomic<bool> biased{false};
-    std::thread owner{[&] {
-      count.lock.bias_to(this_thread_mark());
-      biased = true;
-      for (int i = 0; i < 200; ++i) {
-        const cache_guard guard{count.lock};
-        ++count.value;
+  constexpr std::size_t rounds = 4000;
+  constexpr std::uint64_t owners_turns = 50;
+  std::deque<guarded_count> counts(rounds);
+  for (guarded_count& count : counts) {
+    count.lock.bias_to(this_thread_mark());
+  }
+  std::atomic<std::size_t> arrived{0};
+  const auto meet = [&arrived](std::size_t round) {
+    ++arrived;
+    while (arrived < 2 * (round + 1)) {
+      std::this_thread::yield();
+    }
+  };
+  std::thread taker{[&] {
+    for (std::size_t i = 0; i < rounds; ++i) {
+      meet(i);
+      for (std::size_t wait = 0; wait < i % 64; ++wait) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // not all at the same moment
       }
-    }};
-    while (!biased) {
+      const cache_guard guard{counts[i].lock};
+      counts[i].add();
     }
-    for (int i = 0; i < 20; ++i) {
-      const cache_guard guard{count.lock};
-      ++count.value;
+  }};
+  for (std::size_t i = 0; i < rounds; ++i) {
+    meet(i);
+    for (std::uint64_t turn = 0; turn < owners_turns; ++turn) {
+      const cache_guard guard{counts[i].lock};
+      counts[i].add();
     }
-    owner.join();
-    REQUIRE(count.value == 220);
+  }
+  taker.join();
+  for (const guarded_count& count : counts) {
+    REQUIRE(count.value == owners_turns + 1);
   }
 }
 
@@ -257,7 +282,7 @@ TEST_CASE("a thread that comes after the owner has ended may have its mark, and 
   for (int i = 0; i < 50; ++i) {  // the system gives out the same place for each, mostly
     std::thread{[&] {
       const cache_guard guard{count.lock};
-      ++count.value;
+      count.add();
     }}.join();
   }
   CHECK(count.value == 50);

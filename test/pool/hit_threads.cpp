@@ -164,7 +164,7 @@ TEST_CASE("of threads that free one block at once exactly one succeeds") {
   world w;
   const simulated_stream s = w.device.create_stream();
   constexpr int thread_count = 3;
-  constexpr int rounds = 2000;
+  constexpr int rounds = 500;
   std::atomic<void*> target{nullptr};
   std::atomic<int> round{0};
   std::atomic<int> done{0};

@@ -72,6 +72,20 @@ TEST_CASE("a dead stream's block freed by its handle's heir waits for the heir")
   }
 }
 
+TEST_CASE("another stream's block freed by a handle whose stream died is the heir's at once") {
+  for (const pool_options& options : all_options()) {
+    world w{options};
+    const simulated_stream through = w.device.create_stream();
+    const simulated_stream old = w.device.create_stream();
+    w.turn(256, old);
+    void* const p = w.allocate(mebibyte, through);
+    const simulated_stream young = heir_of(w, old, through);
+    w.free(p, mebibyte, young);  // this thread remembers the handle as the dead stream's
+    CHECK(w.turn(mebibyte, young) == p);
+    nothing_is_lost(w);
+  }
+}
+
 TEST_CASE("a block goes from dead stream to heir for ever, and what the pool holds stays bounded") {
   for (const pool_options& options : all_options()) {
     world w{options};
