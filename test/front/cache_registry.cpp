@@ -92,6 +92,32 @@ TEST_CASE("the pool's lock leaves the caches to their users until it freezes the
   CHECK_FALSE(somebody_gets_in(shared));
 }
 
+TEST_CASE("stopping all caches waits until the owner of one has left it") {
+  if (!pagesift::asymmetric_fence::available()) {
+    return;
+  }
+  cache_registry all;
+  stream_cache& mine = all.make(true);
+  REQUIRE(mine.lock.enter(pagesift::this_thread_mark()));
+  std::atomic<bool> begun{false};
+  bool left = false;
+  std::thread other{[&] {
+    begun = true;
+    pool_lock lock{all};
+    lock.freeze();
+    CHECK(left);
+  }};
+  while (!begun) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 1000; ++i) {  // time to go wrong in
+    std::this_thread::yield();
+  }
+  left = true;
+  mine.lock.leave();
+  other.join();
+}
+
 TEST_CASE("what caches moved is settled when they are stopped and when they go on") {
   cut_blocks blocks{4096};
   cache_registry all;
