@@ -57,7 +57,9 @@ TEST_CASE("a query that fails is not completion: the request reports it and gets
 }
 
 TEST_CASE("a failure to allocate that is not shortage is reported as it is and trims nothing") {
-  pool_scene scene;
+  pagesift::pool_options options;
+  options.backing = pagesift::backing::plain;
+  pool_scene scene{pagesift::gibibyte, options};
   leave_pending_block(scene, 4 * mebibyte);
   fake_cuda::clear_log();
   fake_cuda::fail("cuMemAlloc", cudaErrorIllegalAddress);

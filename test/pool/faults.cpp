@@ -138,6 +138,26 @@ TEST_CASE("any call may fail in a free that names no stream") {
   sweep([](scene& t) { t.free_kept_without_stream(); });
 }
 
+TEST_CASE("any call may fail where a stream is bound and serves a request") {
+  for (const std::size_t bytes : {std::size_t{5000}, 40 * mebibyte, 20 * mebibyte}) {
+    sweep([bytes](scene& t) {
+      const auto on = t.w.pool->on(t.b);
+      void* const p = on.allocate(bytes);
+      t.w.device.hand_out(t.b, p, bytes);
+      t.w.device.hand_back(t.b, p, bytes);
+      on.deallocate(p, bytes);
+    });
+  }
+}
+
+TEST_CASE("any call may fail in a free on another stream than the block was handed out on") {
+  sweep([](scene& t) {
+    t.w.device.order(t.a, t.b);
+    t.w.free(t.kept, scene::kept_bytes, t.b);
+    t.kept = nullptr;
+  });
+}
+
 TEST_CASE("any call may fail in a trim") {
   sweep([](scene& t) { t.w.pool->trim(); });
 }

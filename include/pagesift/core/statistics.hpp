@@ -28,8 +28,9 @@ struct pool_stats {
   std::size_t idle = 0;    ///< held minus in use
   std::size_t peak_held = 0;
   /// Never below the true peak, never above `peak_held`; the true peak where one thread used the
-  /// pool or `pool_options::exact_peaks` is set. With several threads each one's own peak counts as
-  /// if all had been at the same moment, in every stretch between two calls that go beyond caches.
+  /// pool on one stream or `pool_options::exact_peaks` is set. Else the peak of each thread on each
+  /// stream counts as if all had been at the same moment, in every stretch between two calls that
+  /// go beyond caches.
   std::size_t peak_in_use = 0;
   std::size_t largest_idle_block = 0;  ///< bytes of the longest idle piece, of any stream
   std::uint64_t hits = 0;

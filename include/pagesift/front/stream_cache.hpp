@@ -114,12 +114,12 @@ class alignas(64) stream_cache {
     return unsealed_epoch_ == now ? unsealed_bytes_ : 0;
   }
 
-  /// Whether a free has just brought the bytes that no event covers to `threshold`, and it is time
+  /// Whether a free of `bytes` brings the bytes that no event covers to `threshold`, and it is time
   /// for another seal on that account. Nobody has asked for one: so each time it is granted, twice
   /// as many frees as before go by until the next. A block that is freed and taken again in a loop,
   /// larger than the threshold, would else cost an event each time.
-  [[nodiscard]] bool seal_is_due(epoch now, std::size_t threshold) noexcept {
-    if (unsealed_bytes(now) < threshold) {
+  [[nodiscard]] bool seal_is_due(epoch now, std::size_t bytes, std::size_t threshold) noexcept {
+    if (unsealed_bytes(now) + bytes < threshold) {
       return false;
     }
     if (frees_until_seal_ != 0) {
@@ -133,6 +133,12 @@ class alignas(64) stream_cache {
     frees_until_seal_ = seal_interval_;
   }
   void sealed_on_request() noexcept { seal_interval_ = frees_until_seal_ = 0; }
+
+  /// Serves another stream from now on. Precondition: no block waits here.
+  void restart(stream_id named) noexcept {
+    stream = named;
+    sealed_on_request();
+  }
 
   /// The largest block that waits here, or null.
   [[nodiscard]] const block* largest() const noexcept {

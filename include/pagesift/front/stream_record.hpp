@@ -81,7 +81,7 @@ class stream_record {
     asks_answered.store(0, std::memory_order_relaxed);
     for_each_cache([stream](stream_cache& c) {
       const cache_guard guard{c.lock};
-      c.stream = stream;
+      c.restart(stream);
     });
   }
 

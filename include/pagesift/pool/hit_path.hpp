@@ -169,30 +169,33 @@ PAGESIFT_ALWAYS_INLINE block* claim_at(pool_state<Backend>& state, const void* p
   return claim(state, state.memory.heap.find(p));
 }
 
-/// What became of a free.
-struct free_result {
-  block* unplaced = nullptr;  ///< claimed, but its stream is yet to be found out
-  bool wants_seal = false;
+/// A block that was claimed from its user and is yet to be placed on the stream it was freed on.
+struct unplaced_block {
+  block* claimed = nullptr;  ///< or null: there is nothing left to do
+  bool wants_seal = false;   ///< its placing is to be followed by a seal of the stream
 };
 
 /// Frees the block at `p` on the stream by whose handle `known` was found, if it was handed out on
-/// that stream: then the handle named it, and still does while the stream lives.
+/// that stream: then the handle named it, and still does while the stream lives. Should the handle
+/// name another one by now, the block is out of everybody's reach until a fence; so that this does
+/// not happen for ever, a free that wants a seal, which asks who the stream is in any case, asks
+/// before the block is placed.
 template <typename Backend>
-PAGESIFT_ALWAYS_INLINE free_result free_known(pool_state<Backend>& state,
-                                              remembered_stream<Backend>& known,
-                                              const void* p) noexcept {
+PAGESIFT_ALWAYS_INLINE unplaced_block free_known(pool_state<Backend>& state,
+                                                 remembered_stream<Backend>& known,
+                                                 const void* p) noexcept {
   const used_cache used{state, known};
   stream_cache& cache = used.get();
-  free_result result;
   block* const last = cache.last_handed_out(p);
   block* const b = last != nullptr ? claim(state, last) : claim_at(state, p);
-  if (b != nullptr && cache.stream == known.id && b->use.stream == known.id) {
-    take_back(state, cache, *b, known.record->timeline.current());
-    result.wants_seal = wants_seal(state, *known.record, cache);
-  } else {
-    result.unplaced = b;
+  if (b == nullptr || cache.stream != known.id || b->use.stream != known.id) {
+    return {b, false};
   }
-  return result;
+  if (wants_seal(state, *known.record, cache, b->run->block_bytes)) {
+    return {b, true};
+  }
+  take_back(state, cache, *b, known.record->timeline.current());
+  return {};
 }
 
 }  // namespace pagesift

@@ -15,8 +15,7 @@ inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 /// What a pool checks at each call.
 enum class checks : unsigned char {
   /// A request on a bound stream asks whether the stream captures; a block freed twice is left
-  /// alone
-  /// the second time, also when two threads do it at once.
+  /// alone the second time, also when two threads do it at once.
   standard,
   /// The caller promises that no bound stream captures when it is asked for memory, and that no two
   /// threads free the same block at once. Saves a call into the driver and an atomic exchange; all
@@ -57,8 +56,8 @@ struct pool_options {
 
   pagesift::checks checks = pagesift::checks::standard;
 
-  /// `peak_in_use` is the true peak although several threads use the pool; else it may be above it
-  /// (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads share.
+  /// `peak_in_use` is the true peak although several threads or streams use the pool; else it may
+  /// be above it (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads share.
   bool exact_peaks = false;
 
   /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the

@@ -58,11 +58,11 @@ status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>&
   return result;
 }
 
-/// Whether a free into `cache` should be followed by a seal of its stream, `owner`. Needs no mutex.
-/// Precondition: `cache` is locked.
+/// Whether a free of `bytes` into `cache` should be followed by a seal of its stream, `owner`.
+/// Needs no mutex. Precondition: `cache` is locked.
 template <typename Backend>
 bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& owner,
-                stream_cache& cache) noexcept {
+                stream_cache& cache, std::size_t bytes) noexcept {
   const auto& streams = state.memory.streams;
   if (!streams.several_seen()) {
     return false;
@@ -73,7 +73,7 @@ bool wants_seal(const pool_state<Backend>& state, const stream_record<Backend>& 
     cache.sealed_on_request();
     return true;
   }
-  if (cache.seal_is_due(owner.timeline.current(), state.options.seal_bytes)) {
+  if (cache.seal_is_due(owner.timeline.current(), bytes, state.options.seal_bytes)) {
     cache.sealed_unasked();
     return true;
   }

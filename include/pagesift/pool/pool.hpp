@@ -157,13 +157,13 @@ class basic_pool {
 
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
-  void place(block& b, stream_type stream) noexcept;
-  void seal_after_free(record& owner, stream_id id, stream_type stream) noexcept;
+  void place(const unplaced_block& b, stream_type stream) noexcept;
 
   [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
   [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
                                         const stream_state& seen) noexcept;
-  bool put(record& owner, block& b) noexcept;
+  bool put(record& owner, const unplaced_block& b) noexcept;
+  [[nodiscard]] bool remembers(stream_type stream, const record& r) const noexcept;
   remembered& remember(stream_type stream, record& r) noexcept;
 
   mutable pool_state<Backend> state_;
@@ -262,9 +262,15 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
   if (seen.capturing) {
     throw capture_error{wanted.bytes};
   }
-  record& taker = record_of(lock, seen.id);
-  remember(stream, taker);
-  return serve_slowly(lock, taker, r, stream);
+  record* taker = &record_of(lock, seen.id);
+  if (!remembers(stream, *taker)) {  // it may be a hit all the same, which stops no other stream
+    remembered& known = remember(stream, *taker);
+    if (void* p = unlocked(lock, [&] { return hit(state_, known, wanted); })) {
+      return p;
+    }
+    taker = &record_of(lock, seen.id);
+  }
+  return serve_slowly(lock, *taker, r, stream);
 }
 
 template <typename Backend>
@@ -309,13 +315,9 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, const void* p,
                                                          stream_type stream) noexcept {
-  record& owner = *known.record;
-  const stream_id id = known.id;
-  const free_result result = free_known(state_, known, p);
-  if (result.unplaced != nullptr) {
-    place(*result.unplaced, stream);
-  } else if (result.wants_seal) {
-    seal_after_free(owner, id, stream);
+  const unplaced_block rest = free_known(state_, known, p);
+  if (rest.claimed != nullptr) {
+    place(rest, stream);
   }
 }
 
@@ -328,41 +330,25 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
     b = claim_at(state_, p);
   }
   if (b != nullptr) {
-    place(*b, stream);
+    place({b, false}, stream);
   }
 }
 
-/// Finds out on which stream a claimed block is freed, and lets it wait there.
+/// Finds out on which stream a claimed block is freed, and lets it wait there. An event says
+/// something about a stream only if it is recorded on that very one, so seals are made here too.
 template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(block& b, stream_type stream) noexcept {
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
+                                                       stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   pool_lock lock{state_.caches};
   record& owner = record_for_free(lock, stream, seen);
   const bool wants_seal = put(owner, b);
-  if (owner.id != unordered_stream) {
+  if (owner.id != unordered_stream && !remembers(stream, owner)) {
     remember(stream, owner);
   }
   if (wants_seal) {
     try {
       (void)seal(lock, state_, owner, stream);  // not sealed now: a later free will try again
-    } catch (const std::bad_alloc&) {
-    }
-  }
-}
-
-/// Seals after a free that took the handle's word for the stream: an event says something about a
-/// stream only if it was recorded on that very one.
-template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::seal_after_free(record& owner, stream_id id,
-                                                                 stream_type stream) noexcept {
-  const stream_state seen = state_.backend.inspect(stream);
-  if (!seen.result.ok() || seen.capturing || seen.id != id) {
-    return;
-  }
-  pool_lock lock{state_.caches};
-  if (owner.id == id) {
-    try {
-      (void)seal(lock, state_, owner, stream);
     } catch (const std::bad_alloc&) {
     }
   }
@@ -377,7 +363,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (block* b = claim_at(state_, p)) {
     const bool complete = state_.captures.none() && fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
-    (void)put(complete ? streams.quiet() : streams.unordered(), *b);
+    (void)put(complete ? streams.quiet() : streams.unordered(), {b, false});
   }
 }
 
@@ -421,21 +407,26 @@ stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, st
 /// Lets a claimed block wait on `owner`. \returns whether that should be followed by a seal.
 /// Precondition: no cache is locked by the caller.
 template <typename Backend>
-bool basic_pool<Backend>::put(record& owner, block& b) noexcept {
+bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
-  take_back(state_, cache, b, owner.id == quiet_stream ? 0 : owner.timeline.current());
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
-  return named && wants_seal(state_, owner, cache);
+  const bool wanted =
+      named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));
+  take_back(state_, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  return wanted;
+}
+
+/// Whether the calling thread remembers that the handle names the record's stream.
+template <typename Backend>
+bool basic_pool<Backend>::remembers(stream_type stream, const record& r) const noexcept {
+  const remembered* known = last_streams<Backend>::find(state_.number, stream);
+  return known != nullptr && known->record == &r && known->id == r.id;
 }
 
 /// Makes the calling thread remember which stream the handle names.
 template <typename Backend>
 remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, record& r) noexcept {
-  remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && known->record == &r && known->id == r.id) {
-    return *known;
-  }
   return last_streams<Backend>::remember({state_.number, stream, r.id, &r, &r.first_cache(), 0});
 }
 
