@@ -48,9 +48,14 @@ class idle_memory {
   /// in a lower class than one with slack.
   [[nodiscard]] block* tight_block(record& taker, const request& r) noexcept {
     const class_index waiting = waiting_class(r.tight.block_bytes);
-    block* b =
-        r.tight.capacity == 1 && waiting != r.waiting ? taker.cache.of(waiting).newest() : nullptr;
-    return b == nullptr || b->run->pages < r.tight.pages ? nullptr : &take(taker, *b);
+    if (r.tight.capacity != 1 || waiting == r.waiting) {
+      return nullptr;
+    }
+    block* const b = taker.first_of([&](const stream_cache& cache) {
+      block* const newest = cache.of(waiting).newest();
+      return newest != nullptr && newest->run->pages >= r.tight.pages ? newest : nullptr;
+    });
+    return b == nullptr ? nullptr : &take(taker, *b);
   }
 
   /// A block of the request's class that is known complete, of whichever stream.
