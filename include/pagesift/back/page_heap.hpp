@@ -52,8 +52,8 @@ class page_heap : public page_stock {
     return run;
   }
 
-  /// Takes out the granule of which the quiet run that fits `pages` pages best would leave more than
-  /// `most_surplus` pages, to be released and made anew in parts; null where there is none.
+  /// Takes out the granule of which the quiet run that fits `pages` pages best would leave more
+  /// than `most_surplus` pages, to be released and made anew in parts; null where there is none.
   /// \throws std::bad_alloc
   [[nodiscard]] granule* remove_coarse(std::size_t pages, std::size_t most_surplus) {
     page_run* const run = best_fit(quiet_stream, pages);
@@ -175,16 +175,16 @@ class page_heap : public page_stock {
   }
 
  private:
-  /// Pages that the first `pages` pages of a free run leave of a granule that lies in it as a whole.
+  /// Pages that the first `pages` pages of a free run leave of a granule that lies in it as a
+  /// whole.
   [[nodiscard]] std::size_t surplus(const page_run& run, std::size_t pages) const noexcept {
     const std::byte* const end = run.start + pages * page_bytes;
     if (end == run.end()) {
       return 0;
     }
     const granule& g = granules_.at(end);
-    return g.start < end && is_within(g, run)
-               ? static_cast<std::size_t>(g.end() - end) / page_bytes
-               : 0;
+    return g.start < end && is_within(g, run) ? static_cast<std::size_t>(g.end() - end) / page_bytes
+                                              : 0;
   }
 
   [[nodiscard]] page_run* best_fit(stream_id stream, std::size_t pages) const noexcept {

@@ -50,7 +50,7 @@ struct mapped_outlook {
   /// idle looks after others on the device. All it moves so is a few times what it holds, so that a
   /// program which does the same over and over comes to a state in which nothing moves.
   [[nodiscard]] constexpr bool moves_before_growth() const noexcept {
-    return is_early() && held > usual_granule_pages && held - in_use > held / 16 &&
+    return is_early() && held > usual_granule_pages && held - in_use > held / 18 &&
            moved < 6 * std::uint64_t{held};
   }
 

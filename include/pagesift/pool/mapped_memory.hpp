@@ -99,24 +99,24 @@ status release_mapped(pool_lock& lock, pool_state<Backend>& state, granule* firs
 /// `created` says whether any is new. Shortage: there is not so much. \throws std::bad_alloc
 template <typename Backend>
 status map_run(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-               const assembly_terms& terms, bool& created) {
+               assembly_terms terms, bool& created) {
   assembly a = state.memory.heap.assemble(stream, pages, terms);
-  if (a.verdict == assembly_verdict::no_addresses) {
-    const status result = reserve_addresses(lock, state, 2 * pages);
-    if (!result.ok()) {
-      return result;
-    }
-    a = state.memory.heap.assemble(stream, pages, terms);
-  }
   if (a.verdict == assembly_verdict::too_coarse) {
     const status released = release_mapped(lock, state, a.coarse);
     if (!released.ok()) {
       return released;
     }
-    assembly_terms any = terms;
-    any.most_new = std::max(any.most_new, room_pages(state));
-    any.most_surplus = page_heap::any_surplus;
-    a = state.memory.heap.assemble(stream, pages, any);
+    terms.most_new = std::max(terms.most_new, room_pages(state));
+    terms.most_surplus = page_heap::any_surplus;
+    a = state.memory.heap.assemble(stream, pages, terms);
+  }
+  if (a.verdict == assembly_verdict::no_addresses) {
+    const status result = reserve_addresses(lock, state, 2 * pages);
+    if (!result.ok()) {
+      return result;
+    }
+    terms.most_surplus = page_heap::any_surplus;
+    a = state.memory.heap.assemble(stream, pages, terms);
   }
   if (a.verdict != assembly_verdict::ready) {
     return {outcome::shortage};

@@ -200,8 +200,10 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   throw_out_of_memory(lock, state, e.wanted.bytes);
 }
 
-/// Learns which of the taker's idle memory is complete now, without waiting, and merges that: only
-/// such memory may be moved. Returns whether anything may have come of it.
+/// Learns which of the taker's idle memory is complete now, and merges that: only such memory may
+/// be moved. An event on a stream without work is complete after some microseconds, so it is asked
+/// after repeatedly, for less time than creating memory takes. Returns whether anything may have
+/// come of it.
 /// \throws backend_error, std::bad_alloc
 template <typename Backend>
 bool settle_own(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
@@ -213,7 +215,10 @@ bool settle_own(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e)
     return false;
   }
   require_ok(state.backend, sealed);
-  require_ok(state.backend, state.memory.poll());
+  constexpr int most_questions = 64;
+  for (int asked = 0; asked < most_questions && e.taker.timeline.has_pending(); ++asked) {
+    require_ok(state.backend, state.memory.poll());
+  }
   state.memory.merge_complete(e.taker.id);
   return true;
 }
@@ -231,8 +236,7 @@ block* scarce_block(pool_lock& lock, pool_state<Backend>& state, errand<Backend>
   }
   if constexpr (is_virtual_backend_v<Backend>) {
     bool split = false;
-    const status result =
-        split_granule(lock, state, e.taker.id, shape.pages, most_surplus, split);
+    const status result = split_granule(lock, state, e.taker.id, shape.pages, most_surplus, split);
     if (!result.shortage()) {
       require_ok(state.backend, result);
     }
