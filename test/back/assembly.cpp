@@ -27,7 +27,7 @@ assembly_terms moves_alone() { return moves_and(0, 1); }
 
 assembly_terms new_memory(std::size_t most_new, std::size_t piece) {
   assembly_terms terms = moves_and(most_new, piece);
-  terms.smallest_move = pagesift::no_move;
+  terms.moves = false;
   return terms;
 }
 

@@ -57,15 +57,19 @@ TEST_CASE("a query that fails is not completion: the request reports it and gets
 }
 
 TEST_CASE("a failure to allocate that is not shortage is reported as it is and trims nothing") {
-  pagesift::pool_options options;
-  options.backing = pagesift::backing::plain;
-  pool_scene scene{pagesift::gibibyte, options};
-  leave_pending_block(scene, 4 * mebibyte);
-  fake_cuda::clear_log();
-  fake_cuda::fail("cuMemAlloc", cudaErrorIllegalAddress);
-  CHECK(failure_of_request(scene, 64 * mebibyte) == cudaErrorIllegalAddress);
-  CHECK(fake_cuda::count("cuMemAlloc") == 1);
-  CHECK(fake_cuda::count("cuMemFree") == 0);
+  for (const bool mapped : {false, true}) {
+    CAPTURE(mapped);
+    pagesift::pool_options options;
+    options.backing = mapped ? pagesift::backing::virtual_memory : pagesift::backing::plain;
+    const char* const call = mapped ? "cuMemCreate" : "cuMemAlloc";
+    pool_scene scene{pagesift::gibibyte, options};
+    leave_pending_block(scene, 4 * mebibyte);
+    fake_cuda::clear_log();
+    fake_cuda::fail(call, cudaErrorIllegalAddress);
+    CHECK(failure_of_request(scene, 64 * mebibyte) == cudaErrorIllegalAddress);
+    CHECK(fake_cuda::count(call) == 1);
+    CHECK(fake_cuda::count(mapped ? "cuMemRelease" : "cuMemFree") == 0);
+  }
 }
 
 TEST_CASE("a request that needs memory still in use behind a full device works at the first call") {

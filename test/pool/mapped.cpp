@@ -101,6 +101,7 @@ TEST_CASE("what large blocks in use do not need serves others in a shortage") {
   world w{on_mapped_memory(), with_budget(1024 * mebibyte)};
   const simulated_stream s = w.device.create_stream();
   constexpr std::size_t bytes = 66 * mebibyte;  // its class has 72
+  w.turn(72 * mebibyte, s);
   void* const first = w.allocate(bytes, s);
   CHECK(w.pool->stats().in_use == 72 * mebibyte);
   w.device.set_budget(w.pool->stats().held);
@@ -118,6 +119,62 @@ TEST_CASE("what large blocks in use do not need serves others in a shortage") {
     w.free(p, 2 * mebibyte, s);
   }
   check_invariants(w.pool->stats());
+}
+
+TEST_CASE("a large block gets just the pages it needs, and its class finds new memory once") {
+  world w{on_mapped_memory(), with_budget(16 * gibibyte)};
+  const simulated_stream s = w.device.create_stream();
+  void* const first = w.allocate(66 * mebibyte, s);
+  CHECK(w.pool->stats().in_use == 66 * mebibyte);
+  CHECK(w.pool->stats().held == 72 * mebibyte);
+  w.free(first, 66 * mebibyte, s);
+  w.turn(72 * mebibyte, s);
+  CHECK(w.device.calls(simulated_call::create) == 2);
+}
+
+TEST_CASE("a pool that holds little moves free granules before it takes more") {
+  simulated_options device = with_budget(16 * gibibyte);
+  device.prompt = true;
+  world w{on_mapped_memory(), device};
+  const simulated_stream s = w.device.create_stream();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 8; ++i) {
+    blocks.push_back(w.allocate(64 * mebibyte, s));
+  }
+  const std::size_t held = w.pool->stats().held;
+  for (const std::size_t i : {1U, 4U, 6U}) {
+    w.free(blocks[i], 64 * mebibyte, s);
+  }
+  void* const moved = w.allocate(192 * mebibyte, s);
+  CHECK(w.pool->stats().held == held);
+  CHECK(moves(w) > 0);
+  CHECK(w.device.calls(simulated_call::synchronize) == 0);  // nobody waits for it
+  w.free(moved, 192 * mebibyte, s);
+  for (const std::size_t i : {0U, 2U, 3U, 5U, 7U}) {
+    w.free(blocks[i], 64 * mebibyte, s);
+  }
+}
+
+TEST_CASE("a granule that a block would cut is made anew in parts when memory is scarce") {
+  simulated_options device = with_budget(1024 * mebibyte);
+  device.prompt = true;
+  world w{on_mapped_memory(), device};
+  const simulated_stream s = w.device.create_stream();
+  void* const large = w.allocate(640 * mebibyte, s);  // granules of 320, 160, 80, 64, 16 MiB
+  std::vector<void*> rest;
+  for (int i = 0; i < 12; ++i) {
+    rest.push_back(w.allocate(32 * mebibyte, s));
+  }
+  w.free(large, 640 * mebibyte, s);
+  w.device.reset_calls();
+  void* const cut = w.allocate(400 * mebibyte, s);  // needs half of the second granule
+  CHECK(w.device.calls(simulated_call::destroy) == 1);
+  CHECK(w.device.calls(simulated_call::create) == 1);
+  CHECK(w.pool->stats().held == (1024 - 80) * mebibyte);
+  w.free(cut, 400 * mebibyte, s);
+  for (void* const p : rest) {
+    w.free(p, 32 * mebibyte, s);
+  }
 }
 
 TEST_CASE("slack is another stream's only after the work before it, and is lost by no one") {

@@ -11,17 +11,16 @@
 
 namespace pagesift {
 
-/// Longer than any granule.
-inline constexpr std::size_t no_move = std::numeric_limits<std::size_t>::max();
-
 /// What an assembly may take. Counts are pages.
 struct assembly_terms {
   std::size_t most_new = 0;   ///< of new memory, at most
   std::size_t least_new = 0;  ///< if any new memory, then so much where there is room for it
+  std::size_t extra_new = 0;  ///< if any new memory, then so much beyond what is missing
   std::size_t smallest_piece = 1;
   std::size_t largest_piece = 1;  ///< of new memory
-  std::size_t gap = 0;            ///< addresses to leave below a run that stands beside no other
-  std::size_t smallest_move = 1;  ///< smaller granules stay where they are
+  bool moves = true;              ///< whether granules may come from elsewhere
+  /// Of moved granules, so much may be beyond what has to be filled.
+  std::size_t most_surplus = std::numeric_limits<std::size_t>::max();
 };
 
 /// Pages of the next granule when `left` pages of new memory are still to come: half of them. So a
@@ -33,8 +32,9 @@ struct assembly_terms {
   return std::min({left, tapered, terms.largest_piece});
 }
 
-/// `no_addresses`: there would be memory, but no hole is long enough.
-enum class assembly_verdict : unsigned char { ready, no_memory, no_addresses };
+/// `no_addresses`: there would be memory, but no hole is long enough. `too_coarse`: it would have
+/// more surplus than the terms allow, unless the granule `coarse` is made anew in parts.
+enum class assembly_verdict : unsigned char { ready, no_memory, no_addresses, too_coarse };
 
 /// Where the memory of a granule stands: the backend's calls move it.
 enum class piece_state : unsigned char { nowhere, at_origin, at_target };
@@ -53,6 +53,7 @@ struct assembly {
   std::vector<assembly_piece> pieces;  ///< in ascending order of target
   page_run* below = nullptr;           ///< the free run that ends where they begin, if it is used
   page_run* above = nullptr;           ///< the free run that begins where they end, if it is used
+  granule* coarse = nullptr;           ///< taken out, if the verdict says so: to be released
 
   [[nodiscard]] std::size_t new_pages() const noexcept {
     std::size_t pages = 0;

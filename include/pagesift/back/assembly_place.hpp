@@ -16,26 +16,22 @@ struct assembly_place {
   page_run* above = nullptr;
   std::size_t fill = 0;
   bool at_upper_end = false;
-  std::size_t gap = 0;  ///< pages left of the hole below what is filled
 };
 
 /// Looks through the holes for a run of `pages` pages for `stream`.
 class place_finder {
  public:
   /// \param spare pages that must be left in the hole beyond what has to be filled
-  place_finder(const run_table& runs, stream_id stream, std::size_t pages, std::size_t spare,
-               std::size_t gap) noexcept
-      : gap_{gap}, runs_{runs}, stream_{stream}, pages_{pages}, spare_{spare} {}
+  place_finder(const run_table& runs, stream_id stream, std::size_t pages,
+               std::size_t spare) noexcept
+      : runs_{runs}, stream_{stream}, pages_{pages}, spare_{spare} {}
 
   /// The place with least to fill, the lowest of equals; `hole` is null where there is none.
   [[nodiscard]] assembly_place best() noexcept {
     for (page_run* hole : runs_.holes()) {
       page_run* below = usable(runs_.before(*hole));
       page_run* above = usable(runs_.after(*hole));
-      const std::size_t fill = left(below);
-      const bool roomy = below == nullptr && fill + spare_ < hole->pages;
-      consider({hole, below, nullptr, fill, false,
-                roomy ? std::min(gap_, hole->pages - fill - spare_) : 0});
+      consider({hole, below, nullptr, left(below), false});
       if (above != nullptr) {
         consider({hole, nullptr, above, left(above), true});
       }
@@ -65,7 +61,6 @@ class place_finder {
     }
   }
 
-  std::size_t gap_;
   const run_table& runs_;
   stream_id stream_;
   std::size_t pages_;

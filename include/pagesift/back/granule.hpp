@@ -55,6 +55,9 @@ class granule_table {
   /// The tables for the addresses; see address_map.
   [[nodiscard]] address_map<granule>& map() noexcept { return map_; }
 
+  /// The granule that has the page, which has memory.
+  [[nodiscard]] granule& at(const std::byte* page) const noexcept { return *map_.at(page); }
+
   /// Says that the granule lies at `start` from now on. Precondition: its pages were covered.
   void place(granule& g, std::byte* start) noexcept {
     g.start = start;

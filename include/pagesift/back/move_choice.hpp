@@ -53,4 +53,14 @@ struct quiet_granule {
   return chosen;
 }
 
+/// Pages of the first `count` granules.
+[[nodiscard]] inline std::size_t pages_of(const std::vector<quiet_granule>& granules,
+                                          std::size_t count) noexcept {
+  std::size_t pages = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    pages += granules[i].piece->pages;
+  }
+  return pages;
+}
+
 }  // namespace pagesift

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace pagesift {
@@ -20,18 +21,25 @@ namespace pagesift {
 /// the docstring says so; nothing that gives memory back needs any.
 class page_heap : public page_stock {
  public:
+  static constexpr std::size_t any_surplus = std::numeric_limits<std::size_t>::max();
+
   /// Takes `pages` pages that `stream` may use now, the best fit of its own and of the quiet runs;
-  /// null where no run is long enough. The run's `use` says whose it was. \throws std::bad_alloc
-  [[nodiscard]] page_run* take(stream_id stream, std::size_t pages) {
+  /// null where no run is long enough, or the best would leave more than `most_surplus` pages in a
+  /// granule that is free as a whole. The run's `use` says whose it was. \throws std::bad_alloc
+  [[nodiscard]] page_run* take(stream_id stream, std::size_t pages,
+                               std::size_t most_surplus = any_surplus) {
     runs_.reserve(1);
     page_run* run = best_fit(quiet_stream, pages);
     page_run* own = stream == quiet_stream ? nullptr : best_fit(stream, pages);
     if (run == nullptr || (own != nullptr && own->pages <= run->pages)) {
       run = own;
     }
-    if (run == nullptr) {
+    if (run != nullptr && most_surplus != any_surplus && surplus(*run, pages) > most_surplus) {
+      return nullptr;
+    }
+    if (run == nullptr && most_surplus == any_surplus) {
       run = join_neighbours(stream, pages);
-    } else {
+    } else if (run != nullptr) {
       runs_.erase_free(*run);
     }
     if (run == nullptr) {
@@ -43,6 +51,20 @@ class page_heap : public page_stock {
     note_taken(*run);
     return run;
   }
+
+  /// Takes out the granule of which the quiet run that fits `pages` pages best would leave more
+  /// than `most_surplus` pages, to be released and made anew in parts; null where there is none.
+  /// \throws std::bad_alloc
+  [[nodiscard]] granule* remove_coarse(std::size_t pages, std::size_t most_surplus) {
+    page_run* const run = best_fit(quiet_stream, pages);
+    if (run == nullptr || run->space->whole != nullptr || surplus(*run, pages) <= most_surplus) {
+      return nullptr;
+    }
+    return take_granule({&granules_.at(run->start + pages * page_bytes), run});
+  }
+
+  /// How many runs are one block.
+  [[nodiscard]] std::size_t large_blocks() const noexcept { return large_blocks_; }
 
   /// Cuts a taken run into blocks of `block_bytes`, none of them handed out yet.
   /// On failure the run is free again. \throws std::bad_alloc
@@ -58,12 +80,14 @@ class page_heap : public page_stock {
     run.capacity = capacity;
     run.index = capacity == 1 ? block_index{} : block_index{block_bytes};
     run.cut_blocks = 0;
+    large_blocks_ += capacity == 1 ? 1 : 0;
     runs_.publish(run);
   }
 
   /// Gives back a cut run; no block of it may be in use or in a list, and no thread inside `find`.
   void give(page_run& run, last_use use) noexcept {
     runs_.unpublish(run);
+    large_blocks_ -= run.capacity == 1 ? 1 : 0;
     run.blocks.reset();
     note_given(run);
     runs_.insert_free(run, use);
@@ -151,6 +175,18 @@ class page_heap : public page_stock {
   }
 
  private:
+  /// Pages that the first `pages` pages of a free run leave of a granule that lies in it as a
+  /// whole.
+  [[nodiscard]] std::size_t surplus(const page_run& run, std::size_t pages) const noexcept {
+    const std::byte* const end = run.start + pages * page_bytes;
+    if (end == run.end()) {
+      return 0;
+    }
+    const granule& g = granules_.at(end);
+    return g.start < end && is_within(g, run) ? static_cast<std::size_t>(g.end() - end) / page_bytes
+                                              : 0;
+  }
+
   [[nodiscard]] page_run* best_fit(stream_id stream, std::size_t pages) const noexcept {
     const free_run_index& free = runs_.free_runs();
     const auto found = free.lower_bound(free_run_order::key{stream, pages});
@@ -202,6 +238,8 @@ class page_heap : public page_stock {
     }
     return {a.stream, b.quiet() ? a.freed : std::max(a.freed, b.freed)};
   }
+
+  std::size_t large_blocks_ = 0;
 };
 
 }  // namespace pagesift

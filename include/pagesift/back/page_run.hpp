@@ -16,13 +16,16 @@ namespace pagesift {
 
 static_assert(page_bytes % max_alignment == 0, "a run must start at any alignment asked for");
 
-/// Blocks above this get a run of their own; up to it they share slabs.
-inline constexpr std::size_t max_slab_block_bytes = mebibyte;
+/// Blocks above this get a run of their own; up to it they share slabs, since whole pages would
+/// leave much of a page over.
+inline constexpr std::size_t max_slab_block_bytes = 8 * mebibyte;
 
-/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/16 of the slab over.
+/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/16 of the slab over; of
+/// blocks above 1 MiB, which make most of the bytes in slabs, at most 1/64.
 [[nodiscard]] constexpr std::size_t slab_pages(std::size_t block_bytes) noexcept {
-  std::size_t pages = 1;
-  while ((pages * page_bytes) % block_bytes > pages * page_bytes / 16) {
+  const std::size_t part = block_bytes <= mebibyte ? 16 : 64;
+  std::size_t pages = divide_round_up(block_bytes, page_bytes);
+  while ((pages * page_bytes) % block_bytes > pages * page_bytes / part) {
     ++pages;
   }
   return pages;

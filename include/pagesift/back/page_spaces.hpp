@@ -1,4 +1,4 @@
-// The memory that a page heap has: how spaces and granules come in and go.
+// The spaces of a page heap, and the granules behind their pages: how they come in.
 #pragma once
 
 #include <pagesift/back/granule.hpp>
@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -23,8 +21,6 @@ namespace pagesift {
 /// meanwhile, so that nobody else finds it. Not thread-safe.
 class page_spaces {
  public:
-  static constexpr std::uint64_t any_batch = std::numeric_limits<std::uint64_t>::max();
-
   /// The bookkeeping of a space, made before its addresses are had so that nothing fails after.
   struct prepared_space {
     std::unique_ptr<page_space> space;
@@ -102,38 +98,8 @@ class page_spaces {
     return (page_bytes - reinterpret_cast<std::uintptr_t>(p) % page_bytes) % page_bytes;
   }
 
-  /// Takes quiet granules out, the oldest first, until they have `pages` pages or no more are last
-  /// taken from before batch `before`, so that their memory can be released. Returns a list by
-  /// `next`, null where there is none; each is followed by `put_back` or `forget`.
-  [[nodiscard]] granule* remove_oldest(std::size_t pages, std::uint64_t before) noexcept;
-
-  /// Puts a granule back that could not be released; it is the youngest then.
-  void put_back(granule& g) noexcept {
-    g.last_touched = ++tick_;
-    runs_.insert_free(*g.place, last_use{});
-  }
-
-  /// Forgets a granule that was released, and its space with it if that was an acquisition.
-  void forget(granule& g) noexcept {
-    page_run& place = *g.place;
-    granules_.recycle(g);
-    if (place.space->whole != nullptr) {
-      (void)take_space(place);
-    } else {
-      runs_.insert_hole(place);
-    }
-  }
-
   /// How many granules there are.
   [[nodiscard]] std::size_t granule_count() const noexcept { return granules_.size(); }
-
-  /// Pages of the quiet granules that could be moved or released as a whole.
-  [[nodiscard]] std::size_t movable_pages(std::size_t smallest = 1) const noexcept {
-    std::size_t pages = 0;
-    for_each_quiet_granule(
-        [&](granule& g, page_run&) { pages += g.pages >= smallest ? g.pages : 0; });
-    return pages;
-  }
 
   /// Starts a new batch: what is taken from now on counts for it.
   void next_batch() noexcept { ++batch_; }
@@ -149,35 +115,6 @@ class page_spaces {
     granules_.for_each_in(run, [this](granule& g) { g.last_touched = tick_; });
   }
 
-  template <typename Function>
-  void for_each_quiet_run(Function&& f) const {
-    const free_run_index& free = runs_.free_runs();
-    for (auto i = free.lower_bound(free_run_order::key{quiet_stream, 0});
-         i != free.end() && (*i)->use.quiet(); ++i) {
-      f(**i);
-    }
-  }
-
-  /// Calls `f(granule&, page_run&)` for each granule that lies in a quiet run as a whole.
-  template <typename Function>
-  void for_each_quiet_granule(Function&& f) const {
-    for_each_quiet_run([&](page_run& run) {
-      if (run.space->whole != nullptr) {
-        if (run.pages == run.space->pages) {
-          f(*run.space->whole, run);
-        }
-        return;
-      }
-      granules_.for_each_in(run, [&](granule& g) {
-        if (is_within(g, run)) {
-          f(g, run);
-        }
-      });
-    });
-  }
-
-  void take_granules(std::size_t count);
-
   /// Makes a taken run, which a granule has just come to stand behind, quiet.
   void insert_granule(granule& g, std::byte* start, page_run& run) noexcept {
     granules_.place(g, start);
@@ -186,10 +123,15 @@ class page_spaces {
     runs_.insert_free(run, last_use{});
   }
 
+  /// Takes the space out that consists of one taken run.
+  [[nodiscard]] std::unique_ptr<page_space> take_space(page_run& only) noexcept;
+
   run_table runs_;
   granule_table granules_;
   std::vector<quiet_granule> candidates_;            // room for all granules
   std::vector<std::unique_ptr<page_space>> spaces_;  // ascending by base
+  std::uint64_t tick_ = 0;                           // how often pages were given back
+  std::uint64_t batch_ = 0;
 
  private:
   // A reservation has entries for its first and last page at first; each may need its own tables.
@@ -199,7 +141,6 @@ class page_spaces {
   void discard_tiles(prepared_space prepared) noexcept;
   [[nodiscard]] granule& make_granule();
   [[nodiscard]] page_run& insert_space(prepared_space prepared) noexcept;
-  [[nodiscard]] std::unique_ptr<page_space> take_space(page_run& only) noexcept;
 
   static void set_bounds(page_space& space, void* acquired, std::size_t bytes,
                          std::size_t slack) noexcept {
@@ -210,8 +151,6 @@ class page_spaces {
   }
 
   std::size_t prepared_ = 0;
-  std::uint64_t tick_ = 0;
-  std::uint64_t batch_ = 0;
 };
 
 inline page_spaces::prepared_space page_spaces::prepare_tiles(std::size_t pages) {
@@ -248,7 +187,6 @@ inline page_run& page_spaces::insert_space(prepared_space prepared) noexcept {
   return run;
 }
 
-/// Takes the space out that consists of one taken run.
 inline std::unique_ptr<page_space> page_spaces::take_space(page_run& only) noexcept {
   const auto place = std::find_if(spaces_.begin(), spaces_.end(),
                                   [&only](const auto& space) { return space.get() == only.space; });
@@ -256,65 +194,6 @@ inline std::unique_ptr<page_space> page_spaces::take_space(page_run& only) noexc
   spaces_.erase(place);
   runs_.recycle(only);
   return space;
-}
-
-inline granule* page_spaces::remove_oldest(std::size_t pages, std::uint64_t before) noexcept {
-  candidates_.clear();
-  for_each_quiet_granule([&](granule& g, page_run& run) {
-    if (g.last_batch < before) {
-      candidates_.push_back({&g, &run});
-    }
-  });
-  std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
-    return a.piece->last_touched != b.piece->last_touched
-               ? a.piece->last_touched < b.piece->last_touched
-               : a.piece->start < b.piece->start;
-  });
-  std::size_t count = 0;
-  for (std::size_t sum = 0; count < candidates_.size() && sum < pages; ++count) {
-    sum += std::max<std::size_t>(candidates_[count].piece->pages, 1);
-  }
-  try {
-    take_granules(count);
-  } catch (const std::bad_alloc&) {
-    return nullptr;  // the host is too short of memory to split runs: later
-  }
-  granule* first = nullptr;
-  while (count != 0) {
-    granule& g = *candidates_[--count].piece;
-    g.next = first;
-    first = &g;
-  }
-  return first;
-}
-
-/// Makes the first `count` candidates' pages taken runs of their own. \throws std::bad_alloc;
-/// nothing is taken then
-inline void page_spaces::take_granules(std::size_t count) {
-  runs_.reserve(2 * count);
-  std::vector<quiet_granule>& c = candidates_;
-  const auto end = c.begin() + static_cast<std::ptrdiff_t>(count);
-  std::vector<quiet_granule> by_address(c.begin(), end);
-  std::sort(by_address.begin(), by_address.end(),
-            [](const auto& a, const auto& b) { return a.piece->start < b.piece->start; });
-  for (std::size_t i = 0; i < count;) {
-    page_run* const whole = by_address[i].run;
-    page_run* rest = whole;
-    for (runs_.erase_free(*whole); i < count && by_address[i].run == whole; ++i) {
-      granule& g = *by_address[i].piece;
-      if (rest->start != g.start) {
-        const auto before = static_cast<std::size_t>(g.start - rest->start) / page_bytes;
-        page_run& from_here = *runs_.cut_off(*rest, before);
-        runs_.insert_free_alone(*rest, last_use{});
-        rest = &from_here;
-      }
-      g.place = rest;
-      rest = runs_.cut_off(*g.place, g.pages);
-    }
-    if (rest != nullptr) {
-      runs_.insert_free_alone(*rest, last_use{});
-    }
-  }
 }
 
 }  // namespace pagesift

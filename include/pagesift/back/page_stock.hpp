@@ -3,17 +3,18 @@
 
 #include <pagesift/back/assembly.hpp>
 #include <pagesift/back/assembly_place.hpp>
-#include <pagesift/back/page_spaces.hpp>
+#include <pagesift/back/quiet_granules.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace pagesift {
 
 /// Spaces whose memory can be put together. The backend calls of an assembly are made between
 /// `assemble` and `finish`, without the lock. Not thread-safe.
-class page_stock : public page_spaces {
+class page_stock : public quiet_granules {
  public:
   /// Works out how a run of `pages` pages for `stream` can be had: beside which free run, from
   /// which quiet granules moved there and how much new memory. If the verdict is `ready`, all of
@@ -24,20 +25,24 @@ class page_stock : public page_spaces {
   /// now, the rest of the target and what is behind no granule any more become holes.
   void finish(const assembly& a) noexcept;
 
+  /// Pages of granules that were moved so far.
+  [[nodiscard]] std::uint64_t moved_pages() const noexcept { return moved_pages_; }
+
  private:
-  void collect_moves(const assembly_place& place, std::size_t smallest) noexcept;
+  void collect_moves(const assembly_place& place) noexcept;
+  [[nodiscard]] assembly without(std::size_t moves, std::size_t surplus);
   [[nodiscard]] assembly assemble_at(const assembly_place& place, std::size_t moves,
                                      std::size_t new_pages, const assembly_terms& terms);
   void add_new_pieces(assembly& a, std::size_t pages, const assembly_terms& terms);
   void take_target(assembly& a, const assembly_place& place, std::size_t pages);
+
+  std::uint64_t moved_pages_ = 0;
 };
 
-inline void page_stock::collect_moves(const assembly_place& place, std::size_t smallest) noexcept {
+inline void page_stock::collect_moves(const assembly_place& place) noexcept {
   candidates_.clear();
   for_each_quiet_granule([&](granule& g, page_run& run) {
-    const bool free_to_go = run.space->whole == nullptr && &run != place.below &&
-                            &run != place.above && g.pages >= smallest;
-    if (free_to_go) {
+    if (run.space->whole == nullptr && &run != place.below && &run != place.above) {
       candidates_.push_back({&g, &run});
     }
   });
@@ -48,27 +53,30 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
   assembly none;
   std::size_t spare = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const assembly_place place = place_finder{runs_, stream, pages, spare, terms.gap}.best();
+    const assembly_place place = place_finder{runs_, stream, pages, spare}.best();
     if (place.hole == nullptr) {
-      none.verdict = assembly_verdict::no_addresses;
-      return none;
+      break;
     }
-    collect_moves(place, terms.smallest_move);
-    const std::size_t moves = choose_moves(candidates_, place.fill, terms.most_new);
-    std::size_t moved_pages = 0;
-    for (std::size_t i = 0; i < moves; ++i) {
-      moved_pages += candidates_[i].piece->pages;
+    std::size_t moves = 0;
+    if (terms.moves) {
+      collect_moves(place);
+      moves = choose_moves(candidates_, place.fill, terms.most_new);
     }
-    if (moved_pages + place.gap > place.hole->pages) {
-      spare = moved_pages - place.fill;  // these granules need a longer hole
-      continue;
-    }
+    const std::size_t moved_pages = pages_of(candidates_, moves);
     const std::size_t missing = place.fill - std::min(moved_pages, place.fill);
     if (missing > terms.most_new) {
       return none;
     }
-    const std::size_t wanted = std::min(terms.least_new, terms.most_new);
-    const std::size_t room = place.hole->pages - moved_pages - place.gap;
+    if (moved_pages > place.fill && moved_pages - place.fill > terms.most_surplus) {
+      return without(moves, moved_pages - place.fill);
+    }
+    if (moved_pages > place.hole->pages) {
+      spare = moved_pages - place.fill;  // these granules need a longer hole
+      continue;
+    }
+    const std::size_t wanted =
+        std::min(std::max(terms.least_new, missing + terms.extra_new), terms.most_new);
+    const std::size_t room = place.hole->pages - moved_pages;
     const std::size_t made = missing == 0 || place.above != nullptr
                                  ? missing
                                  : std::min(std::max(missing, wanted), room);
@@ -76,6 +84,22 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
   }
   none.verdict = assembly_verdict::no_addresses;
   return none;
+}
+
+/// Takes out the smallest of the chosen granules that is longer than the surplus of all. Its memory
+/// made anew is enough, and something is left.
+inline assembly page_stock::without(std::size_t moves, std::size_t surplus) {
+  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(moves);
+  const auto smallest =
+      std::min_element(candidates_.begin(), end, [surplus](const auto& a, const auto& b) {
+        const bool a_serves = a.piece->pages > surplus;
+        const bool b_serves = b.piece->pages > surplus;
+        return a_serves != b_serves ? a_serves : a.piece->pages < b.piece->pages;
+      });
+  assembly a;
+  a.coarse = take_granule(*smallest);
+  a.verdict = assembly_verdict::too_coarse;
+  return a;
 }
 
 inline assembly page_stock::assemble_at(const assembly_place& place, std::size_t moves,
@@ -87,7 +111,7 @@ inline assembly page_stock::assemble_at(const assembly_place& place, std::size_t
     a.pieces.push_back({candidates_[i].piece, nullptr, false, piece_state::at_origin});
     pages += candidates_[i].piece->pages;
   }
-  const std::size_t hole_end = place.at_upper_end ? place.hole->pages : place.gap + pages;
+  const std::size_t hole_end = place.at_upper_end ? place.hole->pages : pages;
   std::byte* const start = place.hole->start + (hole_end - pages) * page_bytes;
   // The pages beside the target may become ends of holes.
   runs_.map().reserve_and_cover(start, pages);
@@ -135,7 +159,7 @@ inline void page_stock::add_new_pieces(assembly& a, std::size_t pages,
 inline void page_stock::take_target(assembly& a, const assembly_place& place, std::size_t pages) {
   page_run* rest = place.hole;
   runs_.erase_hole(*rest);
-  const std::size_t below = place.at_upper_end ? rest->pages - pages : place.gap;
+  const std::size_t below = place.at_upper_end ? rest->pages - pages : 0;
   if (below != 0) {
     page_run* const lower = rest;
     rest = runs_.cut_off(*lower, below);
@@ -162,6 +186,7 @@ inline void page_stock::finish(const assembly& a) noexcept {
     granule& g = *p.piece;
     page_run* const origin = p.is_new ? nullptr : g.place;
     if (p.state == piece_state::at_target) {
+      moved_pages_ += origin == nullptr ? 0 : g.pages;
       insert_granule(g, p.part->start, *p.part);
     } else {
       runs_.insert_hole(*p.part);

@@ -17,7 +17,8 @@ struct run_shape {
   std::size_t capacity = 0;
 };
 
-/// Capacity of a block of class `index` while memory is plentiful: large ones have whole pages.
+/// Capacity of a block of class `index` where near sizes share blocks: one with a run of its own
+/// has whole pages.
 [[nodiscard]] constexpr std::size_t plentiful_bytes(class_index index) noexcept {
   const std::size_t block = block_bytes(index);
   return block <= max_slab_block_bytes ? block : divide_round_up(block, page_bytes) * page_bytes;
@@ -69,15 +70,13 @@ struct request {
   r.alignment = alignment;
   r.index = class_of(bytes, alignment);
   const std::size_t block = block_bytes(r.index);
-  if (block <= max_slab_block_bytes) {
-    const std::size_t pages = slab_pages(block);
-    r.plenty = {pages, block, pages * page_bytes / block};
-    r.tight = {1, block, page_bytes / block};
-  } else {
-    const auto whole = [](std::size_t pages) { return run_shape{pages, pages * page_bytes, 1}; };
-    r.plenty = whole(divide_round_up(block, page_bytes));
-    r.tight = whole(pages_for(bytes));
-  }
+  const auto whole = [](std::size_t pages) { return run_shape{pages, pages * page_bytes, 1}; };
+  const auto slab = [block](std::size_t pages) {
+    return run_shape{pages, block, pages * page_bytes / block};
+  };
+  r.plenty = block <= max_slab_block_bytes ? slab(slab_pages(block))
+                                           : whole(divide_round_up(block, page_bytes));
+  r.tight = 2 * block <= page_bytes ? slab(1) : whole(pages_for(bytes));
   r.waiting = waiting_for.of[r.index];
   return r;
 }

@@ -148,6 +148,9 @@ class simulated_backend : public simulated_mapper {
       if (!legal.ok()) {
         return legal;
       }
+      if (device.options_.prompt) {
+        device.work_.run_all();
+      }
       const simulation::moment_ptr recorded = device.events_[e.number];
       if (recorded == nullptr) {
         return status{};

@@ -49,6 +49,10 @@ struct simulated_options {
   /// made inside a section of relaxed capture mode.
   bool relaxed_sections = false;
 
+  /// Before the host asks about an event all work runs that no gate holds back, as on a device with
+  /// little to do; else work runs when the host waits, or the test lets it.
+  bool prompt = false;
+
   blocked_wait on_blocked_wait = blocked_wait::is_violation;
   bool keeps_log = false;  ///< keep every call for log(), not only the counts
 };

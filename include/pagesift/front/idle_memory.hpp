@@ -89,9 +89,10 @@ class idle_memory {
     return nullptr;
   }
 
-  /// A block cut from a slab with room or from a free run that `taker` may use now.
-  /// \throws std::bad_alloc
-  [[nodiscard]] block* fresh_block(const record& taker, const request& r, const run_shape& shape) {
+  /// A block cut from a slab with room or from a free run that `taker` may use now, which leaves at
+  /// most `most_surplus` pages of a granule that is free as a whole. \throws std::bad_alloc
+  [[nodiscard]] block* fresh_block(const record& taker, const request& r, const run_shape& shape,
+                                   std::size_t most_surplus = page_heap::any_surplus) {
     if (block* b = uncut_block(taker, r.index)) {
       return b;
     }
@@ -100,7 +101,7 @@ class idle_memory {
       std::vector<page_run*>& with_room = uncut_[r.index];
       with_room.reserve(with_room.size() + 1);
     }
-    page_run* run = heap.take(taker.id, shape.pages);
+    page_run* run = heap.take(taker.id, shape.pages, most_surplus);
     if (run == nullptr) {
       return nullptr;
     }

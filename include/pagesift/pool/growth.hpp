@@ -2,7 +2,7 @@
 #pragma once
 
 #include <pagesift/pool/growth_policy.hpp>
-#include <pagesift/pool/mapped_memory.hpp>
+#include <pagesift/pool/mapped_growth.hpp>
 #include <pagesift/pool/ranges.hpp>
 
 #include <algorithm>
@@ -11,15 +11,16 @@
 
 namespace pagesift {
 
-/// Adds memory for a run of `pages` pages for `stream`, more where small pieces would be many.
-/// `created` says whether any is new. Shortage is the backend's or the limit's.
+/// Adds memory for a run of `pages` pages for `stream`, more where small pieces would be many, or
+/// requests of the same class are to find `class_pages`. `created` says whether any is new.
+/// Shortage is the backend's or the limit's.
 /// \throws std::bad_alloc
 template <typename Backend>
 status grow(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-            bool& created) {
+            std::size_t class_pages, bool& created) {
   if constexpr (is_virtual_backend_v<Backend>) {
     if (state.maps) {
-      return grow_mapped(lock, state, stream, pages, created);
+      return grow_mapped(lock, state, stream, pages, class_pages, created);
     }
   }
   created = true;

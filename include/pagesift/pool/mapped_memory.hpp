@@ -1,7 +1,6 @@
-// How a pool maps memory behind reserved addresses, moves it together and gives it back.
+// The steps of a pool on mapped memory: addresses, a run put together, granules given back.
 #pragma once
 
-#include <pagesift/pool/growth_policy.hpp>
 #include <pagesift/pool/piece_mover.hpp>
 #include <pagesift/pool/ranges.hpp>
 
@@ -65,69 +64,6 @@ status carry_out(pool_lock& lock, pool_state<Backend>& state, assembly& a) noexc
   return result;
 }
 
-/// Makes a run of `pages` pages for `stream`, from free granules and new memory as the terms allow.
-/// `created` says whether any is new. Shortage: there is not so much. \throws std::bad_alloc
-template <typename Backend>
-status map_run(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-               const assembly_terms& terms, bool& created) {
-  assembly a = state.memory.heap.assemble(stream, pages, terms);
-  if (a.verdict == assembly_verdict::no_addresses) {
-    const status result = reserve_addresses(lock, state, 2 * pages);
-    if (!result.ok()) {
-      return result;
-    }
-    a = state.memory.heap.assemble(stream, pages, terms);
-  }
-  if (a.verdict != assembly_verdict::ready) {
-    return {outcome::shortage};
-  }
-  created = a.new_pages() != 0;
-  return carry_out(lock, state, a);
-}
-
-/// Maps a run of `pages` pages, and more where the pool has grown so far. \throws std::bad_alloc
-template <typename Backend>
-status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-                   bool& created) {
-  const std::size_t room = room_pages(state);
-  assembly_terms terms;
-  terms.most_new = room;
-  terms.least_new = least_mapping_pages(state.counters.held() / page_bytes, room, pages);
-  terms.largest_piece = granule_pages(state.counters.held() / page_bytes, room);
-  terms.smallest_piece =
-      std::min(terms.largest_piece, smallest_piece_pages(state.counters.held() / page_bytes, room));
-  terms.smallest_move = no_move;
-  status result = map_run(lock, state, stream, pages, terms, created);
-  if (result.shortage() && terms.least_new > pages) {
-    terms.least_new = 0;
-    result = map_run(lock, state, stream, pages, terms, created);
-  }
-  return result;
-}
-
-/// Sifts: makes a run of `pages` pages out of whatever is free in whole granules, and new memory
-/// as far as there is any. \throws std::bad_alloc
-template <typename Backend>
-status sift(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-            bool& created) {
-  assembly_terms terms;
-  terms.most_new = room_pages(state);
-  terms.smallest_piece = smallest_granule_pages;
-  terms.largest_piece = smallest_granule_pages;
-  terms.gap = pages;
-  status result = map_run(lock, state, stream, pages, terms, created);
-  if (result.shortage() && terms.most_new != 0) {  // others have some of the device
-    const memory_info info = unlocked(lock, [&] { return state.backend.memory(); });
-    terms.most_new = std::min(room_pages(state), info.free_bytes / page_bytes);
-    result = map_run(lock, state, stream, pages, terms, created);
-  }
-  if (result.shortage() && terms.most_new != 0) {
-    terms.most_new = 0;
-    result = map_run(lock, state, stream, pages, terms, created);
-  }
-  return result;
-}
-
 /// Unmaps and destroys a list of granules that were taken out of the heap; at the first failure the
 /// rest go back into it.
 template <typename Backend>
@@ -157,6 +93,36 @@ status release_mapped(pool_lock& lock, pool_state<Backend>& state, granule* firs
     kept = kept || &settled == failed;
   }
   return result;
+}
+
+/// Makes a run of `pages` pages for `stream`, from free granules and new memory as the terms allow.
+/// `created` says whether any is new. Shortage: there is not so much. \throws std::bad_alloc
+template <typename Backend>
+status map_run(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
+               assembly_terms terms, bool& created) {
+  assembly a = state.memory.heap.assemble(stream, pages, terms);
+  if (a.verdict == assembly_verdict::too_coarse) {
+    const status released = release_mapped(lock, state, a.coarse);
+    if (!released.ok()) {
+      return released;
+    }
+    terms.most_new = std::max(terms.most_new, room_pages(state));
+    terms.most_surplus = page_heap::any_surplus;
+    a = state.memory.heap.assemble(stream, pages, terms);
+  }
+  if (a.verdict == assembly_verdict::no_addresses) {
+    const status result = reserve_addresses(lock, state, 2 * pages);
+    if (!result.ok()) {
+      return result;
+    }
+    terms.most_surplus = page_heap::any_surplus;
+    a = state.memory.heap.assemble(stream, pages, terms);
+  }
+  if (a.verdict != assembly_verdict::ready) {
+    return {outcome::shortage};
+  }
+  created = a.new_pages() != 0;
+  return carry_out(lock, state, a);
 }
 
 /// Gives back the addresses behind which no memory is left. On failure they stay reserved.

@@ -57,7 +57,8 @@ struct pool_options {
   pagesift::checks checks = pagesift::checks::standard;
 
   /// `peak_in_use` is the true peak although several threads or streams use the pool; else it may
-  /// be above it (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads share.
+  /// be above it (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads
+  /// share.
   bool exact_peaks = false;
 
   /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the
