@@ -333,3 +333,23 @@ TEST_CASE("events are asked after while hits of other threads go on") {
   asked = true;
   other.join();
 }
+
+TEST_CASE("memory that comes at addresses just given back is not taken for what was there") {
+  world w;
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(10 * mebibyte, a);
+  std::atomic<bool> happened{false};
+  w.device.after_calls([&](simulated_call call) {
+    if (call == simulated_call::release && !happened.exchange(true)) {
+      std::thread{[&] { w.turn(20 * mebibyte, b); }}.join();
+    }
+  });
+  w.pool->trim();
+  w.device.after_calls({});
+  CHECK(happened);
+  w.turn(15 * mebibyte, b);
+  check_invariants(w.pool->stats());
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+}

@@ -126,6 +126,23 @@ class page_spaces {
   /// Takes the space out that consists of one taken run.
   [[nodiscard]] std::unique_ptr<page_space> take_space(page_run& only) noexcept;
 
+  /// Sets an acquisition aside that consists of one taken run, before it is released: from then on
+  /// the backend may give its addresses to another. Followed by `take_up_again` or `drop`.
+  void set_aside(const page_run& only) noexcept {
+    const auto place = find_space(spaces_, only);
+    leaving_.push_back(std::move(*place));  // `prepare` made room
+    spaces_.erase(place);
+  }
+  void take_up_again(const page_run& only) noexcept {
+    const auto place = find_space(leaving_, only);
+    insert_by_address(std::move(*place));
+    leaving_.erase(place);
+  }
+  void drop(page_run& only) noexcept {
+    leaving_.erase(find_space(leaving_, only));
+    runs_.recycle(only);
+  }
+
   run_table runs_;
   granule_table granules_;
   std::vector<quiet_granule> candidates_;            // room for all granules
@@ -134,6 +151,21 @@ class page_spaces {
   std::uint64_t batch_ = 0;
 
  private:
+  using space_list = std::vector<std::unique_ptr<page_space>>;
+
+  [[nodiscard]] static space_list::iterator find_space(space_list& list,
+                                                       const page_run& run) noexcept {
+    return std::find_if(list.begin(), list.end(),
+                        [&run](const auto& space) { return space.get() == run.space; });
+  }
+
+  void insert_by_address(std::unique_ptr<page_space> space) noexcept {
+    const auto place = std::upper_bound(
+        spaces_.begin(), spaces_.end(), space->base,
+        [](const std::byte* base, const auto& other) { return base < other->base; });
+    spaces_.insert(place, std::move(space));
+  }
+
   // A reservation has entries for its first and last page at first; each may need its own tables.
   static constexpr std::size_t most_end_pages = address_map<page_run>::table_pages + 1;
 
@@ -150,12 +182,15 @@ class page_spaces {
     space.pages = (bytes - slack) / page_bytes;
   }
 
+  space_list leaving_;  // room for all spaces
   std::size_t prepared_ = 0;
 };
 
 inline page_spaces::prepared_space page_spaces::prepare_tiles(std::size_t pages) {
   prepared_space prepared{std::make_unique<page_space>(), nullptr, nullptr, pages};
-  reserve_amortised(spaces_, spaces_.size() + prepared_ + 1);
+  const std::size_t spaces = spaces_.size() + leaving_.size() + prepared_ + 1;
+  reserve_amortised(spaces_, spaces);
+  reserve_amortised(leaving_, spaces);
   runs_.reserve(2);
   runs_.map().reserve(pages);
   prepared.run = &runs_.make();  // reserved
@@ -180,16 +215,12 @@ inline page_run& page_spaces::insert_space(prepared_space prepared) noexcept {
   --prepared_;
   page_run& run = *prepared.run;
   runs_.tile(*prepared.space, run);
-  const auto place =
-      std::upper_bound(spaces_.begin(), spaces_.end(), prepared.space->base,
-                       [](const std::byte* base, const auto& other) { return base < other->base; });
-  spaces_.insert(place, std::move(prepared.space));
+  insert_by_address(std::move(prepared.space));
   return run;
 }
 
 inline std::unique_ptr<page_space> page_spaces::take_space(page_run& only) noexcept {
-  const auto place = std::find_if(spaces_.begin(), spaces_.end(),
-                                  [&only](const auto& space) { return space.get() == only.space; });
+  const auto place = find_space(spaces_, only);
   std::unique_ptr<page_space> space = std::move(*place);
   spaces_.erase(place);
   runs_.recycle(only);

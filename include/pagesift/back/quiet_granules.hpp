@@ -24,6 +24,9 @@ class quiet_granules : public page_spaces {
 
   /// Puts a granule back that could not be released; it is the youngest then.
   void put_back(granule& g) noexcept {
+    if (g.place->space->whole != nullptr) {
+      take_up_again(*g.place);
+    }
     g.last_touched = ++tick_;
     runs_.insert_free(*g.place, last_use{});
   }
@@ -33,7 +36,7 @@ class quiet_granules : public page_spaces {
     page_run& place = *g.place;
     granules_.recycle(g);
     if (place.space->whole != nullptr) {
-      (void)take_space(place);
+      drop(place);
     } else {
       runs_.insert_hole(place);
     }
@@ -111,6 +114,9 @@ inline granule* quiet_granules::remove_oldest(std::size_t pages, std::uint64_t b
   granule* first = nullptr;
   while (count != 0) {
     granule& g = *candidates_[--count].piece;
+    if (g.place->space->whole != nullptr) {
+      set_aside(*g.place);
+    }
     g.next = first;
     first = &g;
   }
