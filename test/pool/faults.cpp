@@ -130,10 +130,6 @@ TEST_CASE("any call may fail in a request that names no stream") {
   sweep([](scene& t) { t.request_without_stream(); });
 }
 
-TEST_CASE("any call may fail in a free on another stream than the block was handed out on") {
-  sweep([](scene& t) { t.free_kept(t.b); });
-}
-
 TEST_CASE("any call may fail in a free that names no stream") {
   sweep([](scene& t) { t.free_kept_without_stream(); });
 }
