@@ -2,7 +2,6 @@
 #include "each_policy.hpp"
 #include "fake_cuda.hpp"
 
-#include <optional>
 #include <stdexcept>
 
 namespace pagesift_test {
@@ -94,15 +93,14 @@ TEST_CASE("a vector stays with the device on which it first took memory") {
   const std::size_t in_use_first = first.stats().in_use;
   const std::size_t in_use_second = second.stats().in_use;
   {
-    std::optional<vector> v{vector{}};
+    vector v;
     REQUIRE(cudaSetDevice(1) == cudaSuccess);
-    v->resize(1000);
+    v.resize(1000);
     CHECK(first.stats().in_use == in_use_first);
     CHECK(second.stats().in_use > in_use_second);
     REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    const vector copy_of_allocator{v->get_allocator()};
-    CHECK(copy_of_allocator.get_allocator() == v->get_allocator());
-    v.reset();
+    const vector copy_of_allocator{v.get_allocator()};
+    CHECK(copy_of_allocator.get_allocator() == v.get_allocator());
   }
   CHECK(first.stats().in_use == in_use_first);
   CHECK(second.stats().in_use == in_use_second);
