@@ -1,7 +1,8 @@
-// A lock of one word that is held for a few dozen instructions, or now and then for longer.
+// A lock of two words that is held for a few dozen instructions, or now and then for longer.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -27,24 +28,29 @@ void spin_until(Done&& done) noexcept {
   }
 }
 
+/// Threads get it in the order in which they came: one that locks and unlocks in a loop, as a
+/// thread that reads statistics may, keeps no other out for long.
 class spin_lock {
  public:
   /// Whether it was free and is now the caller's.
   [[nodiscard]] bool try_lock() noexcept {
-    return !held_.load(std::memory_order_relaxed) &&
-           !held_.exchange(true, std::memory_order_acquire);
+    std::uint32_t free_turn = served_.load(std::memory_order_acquire);
+    return next_.compare_exchange_strong(free_turn, free_turn + 1, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
 
   void lock() noexcept {
-    while (!try_lock()) {
-      spin_until([this] { return !held_.load(std::memory_order_relaxed); });
-    }
+    const std::uint32_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+    spin_until([this, turn] { return served_.load(std::memory_order_acquire) == turn; });
   }
 
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  void unlock() noexcept {
+    served_.store(served_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
 
  private:
-  std::atomic<bool> held_{false};
+  std::atomic<std::uint32_t> next_{0};
+  std::atomic<std::uint32_t> served_{0};
 };
 
 }  // namespace pagesift
