@@ -49,8 +49,11 @@ bool settle_own(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e)
   }
   require_ok(state.backend, sealed);
   constexpr int most_questions = 64;
-  for (int asked = 0; asked < most_questions && e.taker.timeline.has_pending(); ++asked) {
-    require_ok(state.backend, state.memory.poll());
+  {
+    const thawed hits_go_on{lock};
+    for (int asked = 0; asked < most_questions && e.taker.timeline.has_pending(); ++asked) {
+      require_ok(state.backend, state.memory.poll());
+    }
   }
   state.memory.merge_complete(e.taker.id);
   return true;
