@@ -33,6 +33,23 @@ struct trace {
   return peak;
 }
 
+/// Gives out the slots of a trace, those that are empty again first.
+class empty_slots {
+ public:
+  [[nodiscard]] std::size_t take(trace& of) {
+    if (slots_.empty()) {
+      return of.slots++;
+    }
+    const std::size_t slot = slots_.back();
+    slots_.pop_back();
+    return slot;
+  }
+  void give(std::size_t slot) { slots_.push_back(slot); }
+
+ private:
+  std::vector<std::size_t> slots_;
+};
+
 /// What a trace is made of. Sizes are uniform from 1 to `largest_bytes`; while `live_cap_bytes`
 /// allow it, `allocation_percent` of the operations are requests. The trace ends by freeing all.
 struct trace_shape {
@@ -67,13 +84,7 @@ class trace_maker {
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_()) % bound; }
 
   void allocate(std::size_t bytes) {
-    std::size_t slot = trace_.slots;
-    if (empty_slots_.empty()) {
-      ++trace_.slots;
-    } else {
-      slot = empty_slots_.back();
-      empty_slots_.pop_back();
-    }
+    const std::size_t slot = empty_slots_.take(trace_);
     live_bytes_ += bytes;
     live_.push_back({false, slot, bytes});
     trace_.operations.push_back({true, slot, bytes});
@@ -83,7 +94,7 @@ class trace_maker {
     operation& chosen = live_[below(live_.size())];
     live_bytes_ -= chosen.bytes;
     trace_.operations.push_back(chosen);
-    empty_slots_.push_back(chosen.slot);
+    empty_slots_.give(chosen.slot);
     chosen = live_.back();
     live_.pop_back();
   }
@@ -91,7 +102,7 @@ class trace_maker {
   trace_shape shape_;
   std::mt19937_64 random_{20240229};
   std::vector<operation> live_;  // as the frees they will become
-  std::vector<std::size_t> empty_slots_;
+  empty_slots empty_slots_;
   std::size_t live_bytes_ = 0;
   trace trace_;
 };

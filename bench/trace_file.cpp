@@ -124,13 +124,7 @@ class reader {
 
  private:
   void allocate(const std::string& id, std::size_t bytes, std::size_t stream) {
-    std::size_t slot = trace_.slots;
-    if (empty_slots_.empty()) {
-      ++trace_.slots;
-    } else {
-      slot = empty_slots_.back();
-      empty_slots_.pop_back();
-    }
+    const std::size_t slot = empty_slots_.take(trace_);
     const operation request{true, slot, bytes, stream};
     if (!live_.emplace(id, request).second) {
       throw std::runtime_error{"block '" + id + "' is in use already"};
@@ -147,7 +141,7 @@ class reader {
     release.allocates = false;
     release.stream = stream;
     trace_.operations.push_back(release);
-    empty_slots_.push_back(release.slot);
+    empty_slots_.give(release.slot);
     live_.erase(found);
   }
 
@@ -164,7 +158,7 @@ class reader {
   trace trace_;
   std::unordered_map<std::string, operation> live_;  // by id
   std::unordered_map<std::string, std::size_t> streams_;
-  std::vector<std::size_t> empty_slots_;
+  empty_slots empty_slots_;
 };
 
 /// \param number of the line that was read last

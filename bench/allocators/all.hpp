@@ -42,17 +42,25 @@ using rmm_allocators = allocator_list<rmm_pool, rmm_arena, rmm_binning>;
 using rmm_allocators = allocator_list<>;
 #endif
 
-/// Those that order memory by stream.
+/// Those that order memory by stream and serve several threads at once, and those that serve one:
+/// when the cache of CUB's allocator is full, a free records an event that another thread may have
+/// destroyed.
 #ifdef PAGESIFT_DEVICE_IS_CUDA
-using stream_safe_allocators =
-    joined<allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching, cub_caching_tuned>,
+using shared_stream_safe_allocators =
+    joined<allocator_list<pagesift_pool, plain, cuda_malloc_async, cub_caching_tuned>,
            rmm_allocators>::type;
+using unshared_allocators = allocator_list<cub_caching>;
 #else
-using stream_safe_allocators = allocator_list<pagesift_pool, plain>;
+using shared_stream_safe_allocators = allocator_list<pagesift_pool, plain>;
+using unshared_allocators = allocator_list<>;
 #endif
 
-/// Those that can have many blocks in use at once.
+/// Those that order memory by stream.
+using stream_safe_allocators = joined<shared_stream_safe_allocators, unshared_allocators>::type;
+
+/// Those that can have many blocks in use at once, and of these the ones for several threads.
 using real_allocators = joined<stream_safe_allocators, allocator_list<thrust_pool>>::type;
+using shared_allocators = joined<shared_stream_safe_allocators, allocator_list<thrust_pool>>::type;
 
 /// pagesift for callers that stay on one stream.
 using bound_allocators = allocator_list<pagesift_bound, pagesift_trusted>;
