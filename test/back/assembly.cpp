@@ -99,10 +99,7 @@ TEST_CASE("released addresses are used again before others") {
 TEST_CASE("quiet granules that lie apart are moved together, and their addresses become holes") {
   mapped_heap m{100};
   m.grow(12, 4);
-  std::vector<page_run*> runs;
-  for (int i = 0; i < 3; ++i) {
-    runs.push_back(take_whole(m.heap, 1, 4));
-  }
+  const std::vector<page_run*> runs = take_whole_runs(m.heap, 1, 3, 4);
   m.heap.give(*runs[0], last_use{});
   m.heap.give(*runs[2], last_use{});
   CHECK(m.heap.take(2, 8) == nullptr);
@@ -163,10 +160,7 @@ TEST_CASE("few granules are moved: the largest that fit, and the shortest that i
 TEST_CASE("an assembly that failed leaves each piece where its memory stands") {
   mapped_heap m{100};
   m.grow(12, 4);
-  std::vector<page_run*> runs;
-  for (int i = 0; i < 3; ++i) {
-    runs.push_back(take_whole(m.heap, 1, 4));
-  }
+  const std::vector<page_run*> runs = take_whole_runs(m.heap, 1, 3, 4);
   m.heap.give(*runs[0], last_use{});
   assembly a = m.heap.assemble(2, 10, moves_and(6, 3));
   REQUIRE(a.pieces.size() == 3);
@@ -195,10 +189,7 @@ TEST_CASE("an assembly that failed leaves each piece where its memory stands") {
 TEST_CASE("granules are released oldest first, no more than needed, of a run in any place") {
   mapped_heap m{100};
   m.grow(20, 2);
-  std::vector<page_run*> runs;
-  for (int i = 0; i < 10; ++i) {
-    runs.push_back(take_whole(m.heap, 1, 2));
-  }
+  const std::vector<page_run*> runs = take_whole_runs(m.heap, 1, 10, 2);
   for (const std::size_t i : {4U, 9U, 0U, 3U, 5U, 1U, 2U, 6U, 7U, 8U}) {
     m.heap.give(*runs[i], last_use{});
   }

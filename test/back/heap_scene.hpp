@@ -3,8 +3,10 @@
 
 #include <pagesift/back/page_heap.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 using pagesift::block;
 using pagesift::last_use;
@@ -30,4 +32,12 @@ inline page_run* take_whole(page_heap& heap, pagesift::stream_id stream, std::si
     heap.cut(*run, pages * page_bytes, 1);
   }
   return run;
+}
+
+/// The same `count` times.
+inline std::vector<page_run*> take_whole_runs(page_heap& heap, pagesift::stream_id stream,
+                                              std::size_t count, std::size_t pages) {
+  std::vector<page_run*> runs(count);
+  std::generate(runs.begin(), runs.end(), [&] { return take_whole(heap, stream, pages); });
+  return runs;
 }

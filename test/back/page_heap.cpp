@@ -105,10 +105,7 @@ TEST_CASE("a stream's pages serve that stream alone until they are complete") {
 TEST_CASE("complete runs among others of their stream become quiet, and join") {
   page_heap heap;
   add_acquisition(heap, 1000, 9);
-  std::vector<page_run*> runs;
-  for (int i = 0; i < 3; ++i) {
-    runs.push_back(take_whole(heap, 1, 3));
-  }
+  const std::vector<page_run*> runs = take_whole_runs(heap, 1, 3, 3);
   heap.give(*runs[0], last_use{1, 5});
   heap.give(*runs[2], last_use{1, 7});
   heap.promote(1, 6);
@@ -124,10 +121,7 @@ TEST_CASE("complete runs among others of their stream become quiet, and join") {
 TEST_CASE("quiet pages and a stream's own are joined for that stream where neither suffices") {
   page_heap heap;
   add_acquisition(heap, 1000, 9);
-  std::vector<page_run*> runs;
-  for (int i = 0; i < 3; ++i) {
-    runs.push_back(take_whole(heap, 1, 3));
-  }
+  const std::vector<page_run*> runs = take_whole_runs(heap, 1, 3, 3);
   heap.give(*runs[0], last_use{});
   heap.give(*runs[1], last_use{1, 5});
   heap.give(*runs[2], last_use{});

@@ -60,6 +60,32 @@ struct guarded_count {
   }
 };
 
+/// The calling thread is inside as the owner and leaves while another one holds the lock by what
+/// `hold` makes, which must not be before.
+template <typename Hold>
+void leave_while_another(Hold hold) {
+  if (!asymmetric_fence::available()) {
+    return;
+  }
+  cache_lock lock;
+  lock.bias_to(this_thread_mark());
+  REQUIRE(lock.enter(this_thread_mark()));
+  std::atomic<bool> begun{false};
+  int order = 0;
+  std::thread other{[&] {
+    begun = true;
+    const auto held = hold(lock);
+    CHECK(order == 1);
+  }};
+  while (!begun) {
+    std::this_thread::yield();
+  }
+  std::this_thread::yield();
+  order = 1;
+  lock.leave();
+  other.join();
+}
+
 }  // namespace
 
 TEST_CASE("a lock is biased exactly where the system has an asymmetric fence") {
@@ -118,26 +144,7 @@ TEST_CASE("only a claim against another thread's bias asks for the fence") {
 }
 
 TEST_CASE("a claim waits until the owner has left") {
-  if (!asymmetric_fence::available()) {
-    return;
-  }
-  cache_lock lock;
-  lock.bias_to(this_thread_mark());
-  REQUIRE(lock.enter(this_thread_mark()));
-  std::atomic<bool> begun{false};
-  int order = 0;
-  std::thread claimer{[&] {
-    begun = true;
-    const claimed claim{lock};
-    CHECK(order == 1);
-  }};
-  while (!begun) {
-    std::this_thread::yield();
-  }
-  std::this_thread::yield();
-  order = 1;
-  lock.leave();
-  claimer.join();
+  leave_while_another([](cache_lock& lock) { return claimed{lock}; });
 }
 
 TEST_CASE("whoever else locks takes the bias away for good") {
@@ -168,26 +175,7 @@ TEST_CASE("the owner that could not enter locks without losing the bias") {
 }
 
 TEST_CASE("taking the bias away waits until the owner has left") {
-  if (!asymmetric_fence::available()) {
-    return;
-  }
-  cache_lock lock;
-  lock.bias_to(this_thread_mark());
-  REQUIRE(lock.enter(this_thread_mark()));
-  std::atomic<bool> begun{false};
-  int order = 0;
-  std::thread taker{[&] {
-    begun = true;
-    const cache_guard guard{lock};
-    CHECK(order == 1);
-  }};
-  while (!begun) {
-    std::this_thread::yield();
-  }
-  std::this_thread::yield();
-  order = 1;
-  lock.leave();
-  taker.join();
+  leave_while_another([](cache_lock& lock) { return cache_guard{lock}; });
 }
 
 TEST_CASE("a guard locks for the owner and for others") {

@@ -5,7 +5,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import check_self_contained  # noqa: E402
 
-# Put together here, so that this file itself names nothing outside.
+# Put together here, so that this file itself names nothing outside, nor looks as if it did.
 OUTSIDE = [
     "read /" + "root/notes.txt",
     "include(/" + "work/project/x.cmake)",
@@ -16,8 +16,8 @@ OUTSIDE = [
 ]
 INSIDE = [
     "from /usr/local/cuda*",
-    "build/work/output",
-    "${PREFIX}/root/x",
+    "build/" + "work/output",
+    "${PREFIX}/" + "root/x",
     "../include/pagesift/pool/pool.hpp",
     "packages of Debian, and of PyPI",
 ]
