@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/backend/backend.hpp>
+#include <pagesift/core/reserve.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -23,8 +24,8 @@ class event_pool {
 
   /// Takes over an event that was just created. \throws std::bad_alloc; it is not taken over then
   void add(event_type event) {
-    slots_.reserve(slots_.size() + 1);
-    free_.reserve(slots_.size() + 1);
+    reserve_amortised(slots_, slots_.size() + 1);
+    reserve_amortised(free_, slots_.size() + 1);
     slots_.push_back({event, 0});
     free_.push_back(slots_.size() - 1);
   }

@@ -1,5 +1,6 @@
 // The lock of a stream cache. Most caches are only ever used by one thread, which then needs no
-// atomic exchange: on an H200's host two of them are more than half of a hit.
+// atomic exchange: two of them were a quarter of a hit
+// (docs/decisions/0011-a-lock-for-each-cache.md).
 #pragma once
 
 #include <pagesift/front/asymmetric_fence.hpp>

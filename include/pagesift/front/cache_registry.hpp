@@ -67,8 +67,8 @@ class cache_registry {
   exact_use_count exact;
 
   /// A new cache, whose lock is biased to the calling thread if `own` says that it will use it
-  /// most. Precondition: the caller holds `mutex` and no cache is locked by it. \throws
-  /// std::bad_alloc
+  /// most. Precondition: the caller holds `mutex` and no cache is locked by it.
+  /// \throws std::bad_alloc
   [[nodiscard]] stream_cache& make(bool own) {
     stream_cache& made = caches_.emplace_back();
     if (own) {

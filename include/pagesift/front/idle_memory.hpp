@@ -3,6 +3,7 @@
 
 #include <pagesift/back/page_heap.hpp>
 #include <pagesift/back/request.hpp>
+#include <pagesift/core/reserve.hpp>
 #include <pagesift/front/stream_table.hpp>
 
 #include <algorithm>
@@ -38,10 +39,7 @@ class idle_memory {
   /// A block that `taker` freed itself: the newest, its use is ordered before whatever comes next.
   [[nodiscard]] block* own_block(record& taker, class_index waiting) noexcept {
     block* const b = taker.first_of([waiting](stream_cache& cache) { return cache.pop(waiting); });
-    if (b != nullptr) {
-      b->set(block_state::taken);
-    }
-    return b;
+    return marked_taken(b);
   }
 
   /// A block that `taker` freed itself, of another class that serves the request as well (see
@@ -50,10 +48,7 @@ class idle_memory {
     block* const b = !has_own_run(r.waiting) ? nullptr : taker.first_of([&](stream_cache& cache) {
       return cache.pop_near(r.waiting, r.bytes, idle_abounds);
     });
-    if (b != nullptr) {
-      b->set(block_state::taken);
-    }
-    return b;
+    return marked_taken(b);
   }
 
   /// A block of the request's class that is known complete, of whichever stream.
@@ -99,7 +94,7 @@ class idle_memory {
     const bool slab = shape.block_bytes <= max_slab_block_bytes;
     if (slab) {
       std::vector<page_run*>& with_room = uncut_[r.index];
-      with_room.reserve(with_room.size() + 1);
+      reserve_amortised(with_room, with_room.size() + 1);
     }
     page_run* run = heap.take(taker.id, shape.pages, most_surplus);
     if (run == nullptr) {
@@ -227,8 +222,7 @@ class idle_memory {
         }
       });
     };
-    streams.for_each_incomplete(look);
-    look(streams.quiet());
+    streams.for_each_record(look);
     return found;
   }
 
@@ -241,13 +235,19 @@ class idle_memory {
         bytes = b == nullptr ? bytes : std::max(bytes, b->run->block_bytes);
       });
     };
-    streams.for_each(consider);
-    consider(streams.quiet());
-    consider(streams.unordered());
+    streams.for_each_record(consider);
     return bytes;
   }
 
  private:
+  /// A block, or null, that was just popped from a cache.
+  [[nodiscard]] static block* marked_taken(block* b) noexcept {
+    if (b != nullptr) {
+      b->set(block_state::taken);
+    }
+    return b;
+  }
+
   [[nodiscard]] block& take(record& owner, block& b) noexcept {
     owner.cache_of(b).erase(b);
     b.set(block_state::taken);
@@ -377,8 +377,7 @@ class idle_memory {
         }
       });
     };
-    streams.for_each_incomplete(take_from);
-    take_from(streams.quiet());
+    streams.for_each_record(take_from);
   }
 
   void give_back_marked(page_run& run) noexcept {

@@ -30,7 +30,7 @@ class alignas(64) stream_cache {
  public:
   cache_lock lock;
 
-  /// Whose blocks wait here. Changes only while every cache is locked.
+  /// Whose blocks wait here. Changes only while `lock` is held.
   stream_id stream = unordered_stream;
   unsigned char number = 0;  ///< among the caches of its stream
 

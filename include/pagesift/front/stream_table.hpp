@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/back/block.hpp>
+#include <pagesift/core/reserve.hpp>
 #include <pagesift/front/cache_registry.hpp>
 #include <pagesift/front/stream_record.hpp>
 
@@ -60,7 +61,7 @@ class stream_table {
       return *present;
     }
     if (spare_.empty()) {
-      spare_.reserve(records_.size() + 1);
+      reserve_amortised(spare_, records_.size() + 1);
       spare_.push_back(&records_.emplace_back(unordered_stream, epoch{1}, caches_.make(true)));
     }
     record& r = *spare_.back();
@@ -95,6 +96,14 @@ class stream_table {
   void for_each_incomplete(Function&& f) {
     for_each(f);
     f(unordered_);
+  }
+
+  /// Calls `f(const record&)` for every record there is.
+  template <typename Function>
+  void for_each_record(Function&& f) const {
+    for_each(f);
+    f(unordered_);
+    f(quiet_);
   }
 
   /// Whether the host has seen the use complete. A stream without a record has been swept, which

@@ -12,7 +12,7 @@ namespace pagesift {
 template <typename Backend>
 [[nodiscard]] mapped_outlook outlook(const pool_state<Backend>& state) noexcept {
   mapped_outlook now;
-  now.most = std::min(state.options.limit_bytes, state.total_bytes) / page_bytes;
+  now.most = most_pages(state);
   now.held = state.counters.held() / page_bytes;
   now.room = room_pages(state);
   now.in_use = state.counters.in_use() / page_bytes;
@@ -22,8 +22,8 @@ template <typename Backend>
 }
 
 /// Maps a run of `pages` pages, and more for a small request; while memory is plentiful, so that
-/// there is a run of `class_pages`. Granules that are quiet are moved
-/// for it where the policy says so. \throws std::bad_alloc
+/// there is a run of `class_pages`. Quiet granules are moved for it where the policy says so.
+/// \throws std::bad_alloc
 template <typename Backend>
 status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
                    std::size_t class_pages, bool& created) {

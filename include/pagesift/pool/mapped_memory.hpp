@@ -23,10 +23,9 @@ template <typename Backend>
 template <typename Backend>
 status reserve_addresses(pool_lock& lock, pool_state<Backend>& state, std::size_t pages) {
   constexpr std::size_t times_the_memory = 4;
-  const std::size_t most = std::min(state.total_bytes, state.options.limit_bytes) / page_bytes;
   auto prepared = state.memory.heap.prepare_reservation();
   void* base = nullptr;
-  std::size_t bytes = std::max(times_the_memory * most, pages) * page_bytes;
+  std::size_t bytes = std::max(times_the_memory * most_pages(state), pages) * page_bytes;
   const status result = move_range(lock, state, [&] {
     status reserved = state.backend.reserve(bytes, base);
     while (!reserved.ok() && bytes / page_bytes > pages) {

@@ -49,9 +49,11 @@ struct pool_options {
   /// must, unless the backing is `plain`, which ignores it.
   mapping_options mapping;
 
-  /// Once the pool has seen a second stream, a free that brings the bytes freed on its stream that
-  /// no event covers to this many records an event. Smaller: memory crosses streams sooner, at the
-  /// price of an event call (about 0.2 us alone, 4 us with 16 threads on an H200) each time.
+  /// Once the pool has seen a second stream, a free that brings the bytes that no event covers, of
+  /// what its thread freed on that stream, to this many records an event; ever more rarely while no
+  /// other stream misses for it (docs/decisions/0013-seals-nobody-asked-for-become-rarer.md).
+  /// Smaller: memory crosses streams sooner, at the price of an event call (about 0.2 us alone, 4
+  /// us with 16 threads on an H200) each time.
   std::size_t seal_bytes = 32 * mebibyte;
 
   pagesift::checks checks = pagesift::checks::standard;

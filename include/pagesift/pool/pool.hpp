@@ -49,7 +49,7 @@ class basic_pool {
   basic_pool(const basic_pool&) = delete;
   basic_pool& operator=(const basic_pool&) = delete;
 
-  /// Waits for all work of the context, then releases every range none of whose blocks is in use.
+  /// Waits for all work of the context, then releases every granule that no block in use lies in.
   /// Memory still in use is left to the backend rather than pulled from under its user.
   ~basic_pool();
 
@@ -83,8 +83,9 @@ class basic_pool {
   /// Freed on the stream it was allocated on, the block may be used there again at once; no call
   /// asks the stream whether it is capturing meanwhile. While the pool knows of a capture, each
   /// free asks, and a block freed on a capturing stream waits for the next fence. In either case a
-  /// graph must not use memory that was freed while it was captured. \param bytes as given to
-  /// `allocate`
+  /// graph must not use memory that was freed while it was captured.
+  ///
+  /// \param bytes as given to `allocate`
   void deallocate(void* p, std::size_t bytes, stream_type stream) noexcept;
 
   /// The pool with one stream named once and for all: its calls ask less of the driver. The stream
@@ -102,8 +103,8 @@ class basic_pool {
 
   /// Gives idle memory back to the backend, oldest first, until at most `keep_bytes` are idle. If
   /// idle memory may still be in use by submitted work, waits for all work of the context, unless a
-  /// capture is known to be in progress. Whole ranges only: one block in use keeps its range.
-  /// \throws backend_error
+  /// capture is known to be in progress. Whole granules only: one block in use keeps those it lies
+  /// in. \throws backend_error
   void trim(std::size_t keep_bytes = 0);
 
   /// Ends a batch: memory of classes that no request touched since the last `end_batch` goes back

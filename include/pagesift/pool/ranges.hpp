@@ -36,6 +36,12 @@ acquisition acquire_pages(Backend& backend, std::size_t pages, std::size_t room)
   return a;
 }
 
+/// Pages that the pool may ever hold: under its limit, and of what the backend has in all.
+template <typename Backend>
+std::size_t most_pages(const pool_state<Backend>& state) noexcept {
+  return std::min(state.options.limit_bytes, state.total_bytes) / page_bytes;
+}
+
 /// Bytes the pool may still take under its limit.
 template <typename Backend>
 std::size_t room(const pool_state<Backend>& state) noexcept {

@@ -184,8 +184,7 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
 template <typename Backend>
 block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   idle_memory<Backend>& memory = state.memory;
-  const std::size_t least = e.wanted.tight.pages;
-  if (least > state.options.limit_bytes / page_bytes || least > state.total_bytes / page_bytes) {
+  if (e.wanted.tight.pages > most_pages(state)) {
     throw_out_of_memory(lock, state, e.wanted.bytes);
   }
   if (block* b = memory.near_block(e.taker, e.wanted,

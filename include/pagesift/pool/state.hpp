@@ -46,7 +46,8 @@ struct pool_state {
 
   /// Looks anew whether memory is plentiful. Precondition: every cache is locked.
   void note_plenty() noexcept {
-    idle_abounds.store(counters.idle() >= counters.in_use() / 2, std::memory_order_relaxed);
+    const std::size_t in_use = counters.in_use();
+    idle_abounds.store(counters.held() - in_use >= in_use / 2, std::memory_order_relaxed);
   }
 
   /// Blocks taken back and ranges taken or released so far. Precondition: every cache is locked.
