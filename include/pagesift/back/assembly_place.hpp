@@ -45,8 +45,7 @@ class place_finder {
 
  private:
   [[nodiscard]] page_run* usable(page_run* run) const noexcept {
-    const bool is = run_table::is_free(run) && (run->use.quiet() || run->use.stream == stream_);
-    return is ? run : nullptr;
+    return run_table::is_usable(run, stream_) ? run : nullptr;
   }
 
   [[nodiscard]] std::size_t left(const page_run* beside) const noexcept {

@@ -193,10 +193,6 @@ class page_heap : public page_stock {
     return found != free.end() && (*found)->use.stream == stream ? *found : nullptr;
   }
 
-  [[nodiscard]] static bool usable(const page_run* run, stream_id stream) noexcept {
-    return run_table::is_free(run) && (run->use.quiet() || run->use.stream == stream);
-  }
-
   /// A stretch of free neighbours that are quiet or of `stream`, joined into one taken run of
   /// `stream`; or null. Done only when no single run serves: it ties the quiet part to the stream.
   /// Quiet neighbours are one run already, so each such stretch has a run of the stream.
@@ -206,11 +202,13 @@ class page_heap : public page_stock {
          own != free.end() && (*own)->use.stream == stream && stream != quiet_stream; ++own) {
       std::size_t length = (*own)->pages;
       page_run* first = *own;
-      for (page_run* run = runs_.before(*first); usable(run, stream); run = runs_.before(*run)) {
+      for (page_run* run = runs_.before(*first); run_table::is_usable(run, stream);
+           run = runs_.before(*run)) {
         length += run->pages;
         first = run;
       }
-      for (page_run* run = runs_.after(**own); usable(run, stream); run = runs_.after(*run)) {
+      for (page_run* run = runs_.after(**own); run_table::is_usable(run, stream);
+           run = runs_.after(*run)) {
         length += run->pages;
       }
       if (length >= pages) {

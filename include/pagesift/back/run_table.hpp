@@ -182,6 +182,11 @@ class run_table {
     return run != nullptr && run->state == run_state::free;
   }
 
+  /// Whether it is a free run that `stream` may use now.
+  [[nodiscard]] static bool is_usable(const page_run* run, stream_id stream) noexcept {
+    return is_free(run) && (run->use.quiet() || run->use.stream == stream);
+  }
+
   [[nodiscard]] const free_run_index& free_runs() const noexcept { return free_; }
   [[nodiscard]] const hole_index& holes() const noexcept { return holes_; }
 
