@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -46,7 +47,8 @@ struct memory_info {
 /// | `b.release(p, bytes)` | `status` | the host has seen the last use of it complete |
 /// | `b.memory()` | `memory_info` | |
 /// | `b.inspect(s)` | `stream_state` | legal on a capturing stream, leaves its capture valid |
-/// | `b.capture_state(s)` | `stream_state` | the same without the id, which may cost less |
+/// | `b.id_unless_capturing(s)` | `optional<stream_id>` | none: captures, or `inspect` knows why |
+/// | `b.is_not_capturing(s)` | `bool` | false: captures, or `inspect` knows why |
 /// | `b.create_event(e)` | `status` | until it is recorded it is complete |
 /// | `b.destroy_event(e)` | `status` | legal before it is complete |
 /// | `b.record(e, s)` | `status` | all work submitted to `s` so far; may be recorded again |
@@ -68,8 +70,10 @@ struct is_backend<
         decltype(status{std::declval<B&>().release(std::declval<void*>(), std::size_t{})}),
         decltype(memory_info{std::declval<B&>().memory()}),
         decltype(stream_state{std::declval<B&>().inspect(std::declval<typename B::stream_type>())}),
-        decltype(stream_state{
-            std::declval<B&>().capture_state(std::declval<typename B::stream_type>())}),
+        decltype(std::optional<stream_id>{
+            std::declval<B&>().id_unless_capturing(std::declval<typename B::stream_type>())}),
+        decltype(
+            bool{std::declval<B&>().is_not_capturing(std::declval<typename B::stream_type>())}),
         decltype(status{std::declval<B&>().create_event(std::declval<typename B::event_type&>())}),
         decltype(status{std::declval<B&>().destroy_event(std::declval<typename B::event_type>())}),
         decltype(status{std::declval<B&>().record(std::declval<typename B::event_type>(),

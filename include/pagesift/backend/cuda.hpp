@@ -13,6 +13,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace pagesift {
@@ -71,49 +72,44 @@ class cuda_backend : public cuda_mapper {
   }
 
   /// Identity of a stream. The legacy default stream costs no call: it cannot capture.
-  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state inspect(stream_type stream) const noexcept {
-    return look_at(stream, [this](CUstream handle) { return identify(handle); });
-  }
-
-  /// Whether a stream captures; its id is left out.
-  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state
-  capture_state(stream_type stream) const noexcept {
-    return look_at(stream, [this](CUstream handle) { return ask_capture(handle); });
-  }
-
- private:
-  template <typename Look>
-  [[nodiscard]] PAGESIFT_ALWAYS_INLINE stream_state look_at(stream_type stream,
-                                                            const Look& look) const noexcept {
+  [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
       return {status{}, legacy_stream_id, false, false};
     }
     if (handle != CU_STREAM_PER_THREAD) {
-      const stream_state state = look(handle);
+      const stream_state state = identify(handle);
       if (state.result.code != CUDA_ERROR_INVALID_CONTEXT) {
         return state;
       }
     }
-    return look_in_context(handle, look);
+    return identify_in_context(handle);
   }
 
-  /// A created stream knows its context, so that the guard is needed only where the thread has no
-  /// context at all. What the per-thread handle means depends on the current context.
-  template <typename Look>
-  [[nodiscard]] PAGESIFT_RARELY_CALLED stream_state
-  look_in_context(CUstream handle, const Look& look) const noexcept {
-    const cuda_context_guard context{*driver_, context_};
-    stream_state state;
-    state.result = cuda_status(context.result(), "cuCtxPushCurrent");
-    if (state.result.ok()) {
-      state = look(handle);
-      state.per_thread = handle == CU_STREAM_PER_THREAD;
+  /// The id alone, in registers: a struct put together from the driver's answers costs as much as
+  /// one of them.
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE std::optional<stream_id> id_unless_capturing(
+      stream_type stream) const noexcept {
+    const CUstream handle = explicit_stream(stream);
+    if (handle == CU_STREAM_LEGACY) {
+      return legacy_stream_id;
     }
-    return state;
+    if (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) {
+      unsigned long long id = 0;
+      if (driver_->stream_get_id(handle, &id) == CUDA_SUCCESS) {
+        return id;
+      }
+    }
+    return inspected_id(stream);
   }
 
- public:
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool is_not_capturing(stream_type stream) const noexcept {
+    const CUstream handle = explicit_stream(stream);
+    return handle == CU_STREAM_LEGACY ||
+           (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) ||
+           inspected_id(stream).has_value();
+  }
+
   /// An event that keeps no time. It starts complete.
   status create_event(event_type& event) const noexcept {
     return in_context("cuEventCreate",
@@ -220,27 +216,43 @@ class cuda_backend : public cuda_mapper {
     });
   }
 
-  PAGESIFT_ALWAYS_INLINE stream_state ask_capture(CUstream stream) const noexcept {
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool says_not_capturing(CUstream stream) const noexcept {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = driver_->stream_is_capturing(stream, &capture);
+    return driver_->stream_is_capturing(stream, &capture) == CUDA_SUCCESS &&
+           capture == CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+
+  /// For a stream that cannot be asked without a context, that captures or that is in trouble.
+  [[nodiscard]] PAGESIFT_RARELY_CALLED std::optional<stream_id> inspected_id(
+      stream_type stream) const noexcept {
+    const stream_state state = inspect(stream);
+    return state.result.ok() && !state.capturing ? std::optional{state.id} : std::nullopt;
+  }
+
+  /// The id is asked for only where the stream does not capture: it would end the capture.
+  [[nodiscard]] stream_state identify(CUstream stream) const noexcept {
     stream_state state;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    state.result =
+        cuda_status(driver_->stream_is_capturing(stream, &capture), "cuStreamIsCapturing");
     state.capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE;
-    if (result != CUDA_SUCCESS) {
-      state.result = cuda_status(result, "cuStreamIsCapturing");
+    if (state.result.ok() && !state.capturing) {
+      unsigned long long id = 0;
+      state.result = cuda_status(driver_->stream_get_id(stream, &id), "cuStreamGetId");
+      state.id = id;
     }
     return state;
   }
 
-  /// The id is asked for only where the stream does not capture: it would end the capture.
-  PAGESIFT_ALWAYS_INLINE stream_state identify(CUstream stream) const noexcept {
-    stream_state state = ask_capture(stream);
-    if (state.result.ok() && !state.capturing) {
-      unsigned long long id = 0;
-      const CUresult result = driver_->stream_get_id(stream, &id);
-      state.id = id;
-      if (result != CUDA_SUCCESS) {
-        state.result = cuda_status(result, "cuStreamGetId");
-      }
+  /// A created stream knows its context, so that the guard is needed only where the thread has no
+  /// context at all. What the per-thread handle means depends on the current context.
+  [[nodiscard]] stream_state identify_in_context(CUstream handle) const noexcept {
+    const cuda_context_guard context{*driver_, context_};
+    stream_state state;
+    state.result = cuda_status(context.result(), "cuCtxPushCurrent");
+    if (state.result.ok()) {
+      state = identify(handle);
+      state.per_thread = handle == CU_STREAM_PER_THREAD;
     }
     return state;
   }

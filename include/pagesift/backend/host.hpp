@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <unistd.h>
@@ -67,7 +68,10 @@ class host_backend {
   }
 
   [[nodiscard]] stream_state inspect(stream_type) const noexcept { return {}; }
-  [[nodiscard]] stream_state capture_state(stream_type) const noexcept { return {}; }
+  [[nodiscard]] std::optional<stream_id> id_unless_capturing(stream_type) const noexcept {
+    return stream_id{};
+  }
+  [[nodiscard]] bool is_not_capturing(stream_type) const noexcept { return true; }
 
   status create_event(event_type&) noexcept { return {}; }
   status destroy_event(event_type) noexcept { return {}; }

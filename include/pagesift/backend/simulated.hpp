@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace pagesift {
@@ -99,10 +100,12 @@ class simulated_backend : public simulated_mapper {
     return state;
   }
 
-  [[nodiscard]] stream_state capture_state(stream_type s) const noexcept {
-    stream_state state = inspect(s);
-    state.id = 0;
-    return state;
+  [[nodiscard]] std::optional<stream_id> id_unless_capturing(stream_type s) const noexcept {
+    const stream_state state = inspect(s);
+    return state.result.ok() && !state.capturing ? std::optional{state.id} : std::nullopt;
+  }
+  [[nodiscard]] bool is_not_capturing(stream_type s) const noexcept {
+    return id_unless_capturing(s).has_value();
   }
 
   status create_event(event_type& e) noexcept {

@@ -9,8 +9,8 @@
 
 namespace pagesift {
 
-/// What `pool.on(stream)` returns: requests on that stream that do not ask the driver for its
-/// identity again. With `checks::trusted` they do not ask it anything. Names the pool and the
+/// What `pool.on(stream)` returns: requests on that stream whose hits do not ask the driver for its
+/// identity again. With `checks::trusted` a hit does not ask it anything. Names the pool and the
 /// stream, owns neither, and is freely copied; both must outlive it. Where the handle names another
 /// stream in each thread (`cudaStreamPerThread`), it belongs to the thread that made it.
 template <typename Pool>

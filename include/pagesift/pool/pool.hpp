@@ -150,8 +150,8 @@ class basic_pool {
                                      std::size_t alignment);
   void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
 
-  [[nodiscard]] void* allocate_slowly(stream_type stream, const stream_state& seen,
-                                      const wanted_block& wanted, std::size_t alignment);
+  [[nodiscard]] void* allocate_slowly(stream_type stream, const wanted_block& wanted,
+                                      std::size_t alignment);
   /// Hands out the taker's newest block of the class, or searches further.
   [[nodiscard]] void* serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                    std::optional<stream_type> stream);
@@ -214,30 +214,25 @@ basic_pool<Backend>::~basic_pool() {
 template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  const stream_state seen = state_.backend.inspect(stream);
-  if (seen.result.ok() && !seen.capturing) {
-    if (void* p = try_hit(state_, stream, seen.id, wanted)) {
+  if (const std::optional<stream_id> id = state_.backend.id_unless_capturing(stream)) {
+    if (void* p = try_hit(state_, stream, *id, wanted)) {
       return p;
     }
   }
-  return allocate_slowly(stream, seen, wanted, alignment);
+  return allocate_slowly(stream, wanted, alignment);
 }
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  stream_state seen;
-  if (state_.options.checks == checks::standard) {
-    seen = state_.backend.capture_state(on.stream_);
-  }
-  if (seen.result.ok() && !seen.capturing) {
+  const bool trusted = state_.options.checks == checks::trusted;
+  if (trusted || state_.backend.is_not_capturing(on.stream_)) {
     if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
       return p;
     }
   }
-  seen.id = on.id_;
-  return allocate_slowly(on.stream_, seen, wanted, alignment);
+  return allocate_slowly(on.stream_, wanted, alignment);
 }
 
 template <typename Backend>
@@ -253,9 +248,9 @@ void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, v
 
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type stream,
-                                                                  const stream_state& seen,
                                                                   const wanted_block& wanted,
                                                                   std::size_t alignment) {
+  const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   const request r = make_request(wanted.bytes, alignment);
   pool_lock lock{state_.caches};
