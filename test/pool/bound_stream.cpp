@@ -86,8 +86,9 @@ TEST_CASE("a stream that cannot be asked cannot be bound, and a bound request sa
   const bound on = w.pool->on(s);
   turn(w, on, 4096);
   w.device.clear_faults();
-  w.device.fail({simulated_call::inspect});
+  w.device.fail({simulated_call::inspect, 1, true});
   CHECK_THROWS_AS((void)on.allocate(4096), pagesift::backend_error);
+  w.device.clear_faults();
   turn(w, on, 4096);
 }
 

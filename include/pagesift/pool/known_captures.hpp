@@ -2,10 +2,9 @@
 #pragma once
 
 #include <pagesift/backend/backend.hpp>
+#include <pagesift/pool/hit_gate.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -13,12 +12,13 @@ namespace pagesift {
 
 /// Streams that were capturing when a call named them, until a call sees them not capturing. A
 /// fence would end those captures. Handles are compared, never passed to a backend; one that names
-/// another stream in each thread counts together with its thread. The pool's mutex guards it, but
-/// for `none`.
+/// another stream in each thread counts together with its thread. The pool's mutex guards it.
 template <typename Stream>
 class known_captures {
  public:
-  [[nodiscard]] bool none() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+  explicit known_captures(hit_gate& gate) noexcept : gate_{gate} {}
+
+  [[nodiscard]] bool none() const noexcept { return streams_.empty(); }
 
   /// Keeps in mind what the calling thread has just seen of `stream`. \throws std::bad_alloc
   void see(Stream stream, const stream_state& seen) {
@@ -29,7 +29,7 @@ class known_captures {
     } else if (!seen.capturing && known != streams_.end()) {
       streams_.erase(known);
     }
-    count_.store(streams_.size(), std::memory_order_relaxed);
+    gate_.set(hit_gate::captures, !streams_.empty());
   }
 
  private:
@@ -42,8 +42,8 @@ class known_captures {
     }
   };
 
+  hit_gate& gate_;
   std::vector<key> streams_;
-  std::atomic<std::size_t> count_{0};
 };
 
 }  // namespace pagesift

@@ -239,7 +239,7 @@ template <typename Backend>
 void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
                                            std::size_t bytes) noexcept {
   remembered* known = last_streams<Backend>::find(state_.number, on.stream_);
-  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.captures.none()) {
+  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.gate.open()) {
     free_on(*known, p, on.stream_);
   } else {
     deallocate(p, bytes, on.stream_);
@@ -300,7 +300,7 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
     return;
   }
   remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && state_.captures.none()) {
+  if (known != nullptr && state_.gate.open()) {
     free_on(*known, p, stream);
   } else {
     free_slowly(p, stream);

@@ -6,6 +6,7 @@
 #include <pagesift/front/last_streams.hpp>
 #include <pagesift/pool/batch_requests.hpp>
 #include <pagesift/pool/counters.hpp>
+#include <pagesift/pool/hit_gate.hpp>
 #include <pagesift/pool/known_captures.hpp>
 #include <pagesift/pool/options.hpp>
 
@@ -35,7 +36,8 @@ struct pool_state {
   cache_registry caches;
   pool_counters counters;
   idle_memory<Backend> memory;
-  known_captures<stream_type> captures;
+  hit_gate gate;
+  known_captures<stream_type> captures{gate};
   batch_requests batch;
   std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
   std::atomic<bool> idle_abounds{false};  ///< a third of what is held, or more, was idle last time

@@ -1,0 +1,34 @@
+// Whether calls may take the short way at all.
+#pragma once
+
+#include <atomic>
+
+namespace pagesift {
+
+/// Closed while anything is known that only the slow path deals with; a hit then asks nothing more
+/// than whether it is open. May be asked by any thread at any time.
+class hit_gate {
+ public:
+  /// What may close it; each on its own.
+  enum reason : unsigned { captures = 1 };
+
+  [[nodiscard]] bool open() const noexcept { return closed_.load(std::memory_order_relaxed) == 0; }
+
+  /// Preconditions: the pool's mutex is held. Writes only where that changes something: all threads
+  /// read it at every hit.
+  void set(reason why, bool closed) noexcept {
+    if (closed == ((closed_.load(std::memory_order_relaxed) & why) != 0)) {
+      return;
+    }
+    if (closed) {
+      closed_.fetch_or(why, std::memory_order_relaxed);
+    } else {
+      closed_.fetch_and(~static_cast<unsigned>(why), std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  std::atomic<unsigned> closed_{0};
+};
+
+}  // namespace pagesift
