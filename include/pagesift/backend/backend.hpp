@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -47,7 +46,7 @@ struct memory_info {
 /// | `b.release(p, bytes)` | `status` | the host has seen the last use of it complete |
 /// | `b.memory()` | `memory_info` | |
 /// | `b.inspect(s)` | `stream_state` | legal on a capturing stream, leaves its capture valid |
-/// | `b.id_unless_capturing(s)` | `optional<stream_id>` | none: captures, or `inspect` knows why |
+/// | `b.get_id_unless_capturing(s, id)` | `bool` | false: captures, or `inspect` knows why |
 /// | `b.is_not_capturing(s)` | `bool` | false: captures, or `inspect` knows why |
 /// | `b.create_event(e)` | `status` | until it is recorded it is complete |
 /// | `b.destroy_event(e)` | `status` | legal before it is complete |
@@ -70,8 +69,8 @@ struct is_backend<
         decltype(status{std::declval<B&>().release(std::declval<void*>(), std::size_t{})}),
         decltype(memory_info{std::declval<B&>().memory()}),
         decltype(stream_state{std::declval<B&>().inspect(std::declval<typename B::stream_type>())}),
-        decltype(std::optional<stream_id>{
-            std::declval<B&>().id_unless_capturing(std::declval<typename B::stream_type>())}),
+        decltype(bool{std::declval<B&>().get_id_unless_capturing(
+            std::declval<typename B::stream_type>(), std::declval<stream_id&>())}),
         decltype(
             bool{std::declval<B&>().is_not_capturing(std::declval<typename B::stream_type>())}),
         decltype(status{std::declval<B&>().create_event(std::declval<typename B::event_type&>())}),

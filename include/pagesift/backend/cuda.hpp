@@ -13,7 +13,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 namespace pagesift {
@@ -86,28 +85,30 @@ class cuda_backend : public cuda_mapper {
     return identify_in_context(handle);
   }
 
-  /// The id alone, in registers: a struct put together from the driver's answers costs as much as
-  /// one of them.
-  [[nodiscard]] PAGESIFT_ALWAYS_INLINE std::optional<stream_id> id_unless_capturing(
-      stream_type stream) const noexcept {
+  /// The id alone, so that it stays in a register: a struct put together from the driver's answers
+  /// costs as much as one of them.
+  [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool get_id_unless_capturing(stream_type stream,
+                                                                    stream_id& id) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
-      return legacy_stream_id;
+      id = legacy_stream_id;
+      return true;
     }
     if (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) {
-      unsigned long long id = 0;
-      if (driver_->stream_get_id(handle, &id) == CUDA_SUCCESS) {
-        return id;
+      unsigned long long answer = 0;
+      if (driver_->stream_get_id(handle, &answer) == CUDA_SUCCESS) {
+        id = answer;
+        return true;
       }
     }
-    return inspected_id(stream);
+    return get_inspected_id(stream, id);
   }
 
   [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool is_not_capturing(stream_type stream) const noexcept {
     const CUstream handle = explicit_stream(stream);
     return handle == CU_STREAM_LEGACY ||
            (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) ||
-           inspected_id(stream).has_value();
+           inspected_as_not_capturing(stream);
   }
 
   /// An event that keeps no time. It starts complete.
@@ -223,10 +224,16 @@ class cuda_backend : public cuda_mapper {
   }
 
   /// For a stream that cannot be asked without a context, that captures or that is in trouble.
-  [[nodiscard]] PAGESIFT_RARELY_CALLED std::optional<stream_id> inspected_id(
-      stream_type stream) const noexcept {
+  [[nodiscard]] PAGESIFT_RARELY_CALLED bool get_inspected_id(stream_type stream,
+                                                             stream_id& id) const noexcept {
     const stream_state state = inspect(stream);
-    return state.result.ok() && !state.capturing ? std::optional{state.id} : std::nullopt;
+    id = state.id;
+    return state.result.ok() && !state.capturing;
+  }
+  [[nodiscard]] PAGESIFT_RARELY_CALLED bool inspected_as_not_capturing(
+      stream_type stream) const noexcept {
+    stream_id id = 0;
+    return get_inspected_id(stream, id);
   }
 
   /// The id is asked for only where the stream does not capture: it would end the capture.

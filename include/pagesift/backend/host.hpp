@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <unistd.h>
@@ -68,8 +67,9 @@ class host_backend {
   }
 
   [[nodiscard]] stream_state inspect(stream_type) const noexcept { return {}; }
-  [[nodiscard]] std::optional<stream_id> id_unless_capturing(stream_type) const noexcept {
-    return stream_id{};
+  [[nodiscard]] bool get_id_unless_capturing(stream_type, stream_id& id) const noexcept {
+    id = 0;
+    return true;
   }
   [[nodiscard]] bool is_not_capturing(stream_type) const noexcept { return true; }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace pagesift {
@@ -100,12 +99,14 @@ class simulated_backend : public simulated_mapper {
     return state;
   }
 
-  [[nodiscard]] std::optional<stream_id> id_unless_capturing(stream_type s) const noexcept {
+  [[nodiscard]] bool get_id_unless_capturing(stream_type s, stream_id& id) const noexcept {
     const stream_state state = inspect(s);
-    return state.result.ok() && !state.capturing ? std::optional{state.id} : std::nullopt;
+    id = state.id;
+    return state.result.ok() && !state.capturing;
   }
   [[nodiscard]] bool is_not_capturing(stream_type s) const noexcept {
-    return id_unless_capturing(s).has_value();
+    const stream_state state = inspect(s);
+    return state.result.ok() && !state.capturing;
   }
 
   status create_event(event_type& e) noexcept {

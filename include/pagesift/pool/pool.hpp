@@ -214,8 +214,9 @@ basic_pool<Backend>::~basic_pool() {
 template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  if (const std::optional<stream_id> id = state_.backend.id_unless_capturing(stream)) {
-    if (void* p = try_hit(state_, stream, *id, wanted)) {
+  stream_id id = 0;
+  if (state_.backend.get_id_unless_capturing(stream, id)) {
+    if (void* p = try_hit(state_, stream, id, wanted)) {
       return p;
     }
   }
