@@ -106,18 +106,20 @@ class block_stack {
     }
   }
 
-  /// Takes out every block for which `leaves(block&)` holds.
+  /// Takes out every block for which `leaves(block&)` holds; it may go into another stack there.
   template <typename Leaves>
   void remove_if(Leaves&& leaves) {
     block* stays = nullptr;
-    for (block* b = newest(); b != nullptr; b = b->older) {
+    for (block* b = newest(); b != nullptr;) {
+      block* const older = b->older;
       if (!leaves(*b)) {
         stays = b;
       } else if (stays != nullptr) {
-        stays->older = b->older;
+        stays->older = older;
       } else {
-        set_newest(b->older);
+        set_newest(older);
       }
+      b = older;
     }
   }
 

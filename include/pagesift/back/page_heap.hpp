@@ -4,12 +4,15 @@
 
 #include <pagesift/back/page_run.hpp>
 #include <pagesift/back/page_stock.hpp>
+#include <pagesift/back/request.hpp>
+#include <pagesift/core/reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 namespace pagesift {
 
@@ -70,6 +73,7 @@ class page_heap : public page_stock {
   /// On failure the run is free again. \throws std::bad_alloc
   void cut(page_run& run, std::size_t block_bytes, std::size_t capacity) {
     try {
+      reserve_amortised(shared_, shared_.size() + 1);
       run.blocks = std::make_unique<block[]>(capacity);
     } catch (...) {
       runs_.insert_free(run, run.use);
@@ -81,6 +85,7 @@ class page_heap : public page_stock {
     run.index = capacity == 1 ? block_index{} : block_index{block_bytes};
     run.cut_blocks = 0;
     large_blocks_ += capacity == 1 ? 1 : 0;
+    note_shared(run);
     runs_.publish(run);
   }
 
@@ -88,6 +93,7 @@ class page_heap : public page_stock {
   void give(page_run& run, last_use use) noexcept {
     runs_.unpublish(run);
     large_blocks_ -= run.capacity == 1 ? 1 : 0;
+    forget_shared(run);
     run.blocks.reset();
     note_given(run);
     runs_.insert_free(run, use);
@@ -97,9 +103,12 @@ class page_heap : public page_stock {
   /// used by `use`. Looking the block up stays safe meanwhile, reading its size does not.
   /// \throws std::bad_alloc; the run is as before then
   void shorten(page_run& run, std::size_t pages, last_use use) {
+    reserve_amortised(shared_, shared_.size() + 1);
     page_run& rest = runs_.cut_off_block(run, pages);
+    forget_shared(run);
     run.block_bytes = run.bytes();
     run.waiting = waiting_class(run.block_bytes);
+    note_shared(run);
     note_given(rest);
     runs_.insert_free(rest, use);
   }
@@ -135,6 +144,15 @@ class page_heap : public page_stock {
     const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(p) - run->start);
     const std::size_t i = run->index.of(offset);
     return i < run->capacity && i * run->block_bytes == offset ? &run->blocks[i] : nullptr;
+  }
+
+  /// Calls `f(page_run&)` for each cut run whose blocks wait in the classes of slabs, in any order.
+  /// `f` may give it back.
+  template <typename Function>
+  void for_each_shared_run(Function&& f) {
+    for (std::size_t i = shared_.size(); i-- > 0;) {
+      f(*shared_[i]);  // whoever takes its place was there already
+    }
   }
 
   /// Calls `f(page_run&)` for each cut run, in ascending order of address. `f` may give it back.
@@ -175,6 +193,20 @@ class page_heap : public page_stock {
   }
 
  private:
+  void note_shared(page_run& run) noexcept {
+    if (!has_own_run(run.waiting)) {
+      run.shared = shared_.size();
+      shared_.push_back(&run);  // there is room
+    }
+  }
+  void forget_shared(const page_run& run) noexcept {
+    if (!has_own_run(run.waiting)) {
+      shared_[run.shared] = shared_.back();
+      shared_[run.shared]->shared = run.shared;
+      shared_.pop_back();
+    }
+  }
+
   /// Pages that the first `pages` pages of a free run leave of a granule that lies in it as a
   /// whole.
   [[nodiscard]] std::size_t surplus(const page_run& run, std::size_t pages) const noexcept {
@@ -238,6 +270,7 @@ class page_heap : public page_stock {
   }
 
   std::size_t large_blocks_ = 0;
+  std::vector<page_run*> shared_;  ///< the cut runs whose blocks wait in the classes of slabs
 };
 
 }  // namespace pagesift

@@ -20,10 +20,10 @@ static_assert(page_bytes % max_alignment == 0, "a run must start at any alignmen
 /// leave much of a page over.
 inline constexpr std::size_t max_slab_block_bytes = 8 * mebibyte;
 
-/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/16 of the slab over; of
+/// Pages of a slab for blocks of `block_bytes`: as few as leave at most 1/32 of the slab over; of
 /// blocks above 1 MiB, which make most of the bytes in slabs, at most 1/64.
 [[nodiscard]] constexpr std::size_t slab_pages(std::size_t block_bytes) noexcept {
-  const std::size_t part = block_bytes <= mebibyte ? 16 : 64;
+  const std::size_t part = block_bytes <= mebibyte ? 32 : 64;
   std::size_t pages = divide_round_up(block_bytes, page_bytes);
   while ((pages * page_bytes) % block_bytes > pages * page_bytes / part) {
     ++pages;
@@ -89,6 +89,7 @@ struct page_run {
   std::size_t capacity = 0;
   block_index index;
   std::size_t cut_blocks = 0;  ///< the first so many blocks have been handed out at least once
+  std::size_t shared = 0;      ///< its place among the cut runs of slab classes, if it is one
   bool leaving = false;        ///< on its way back to the page heap
   std::unique_ptr<block[]> blocks;
 

@@ -314,8 +314,36 @@ class idle_memory {
   /// uses are complete or `own`'s alone.
   template <typename Wanted>
   void merge(Wanted&& wanted, stream_id own) noexcept {
+    merge_own_runs(wanted, own);
+    merge_shared_runs(wanted, own);
+  }
+
+  /// Of runs that are one block each: the caches know which of them are idle.
+  template <typename Wanted>
+  void merge_own_runs(Wanted&& wanted, stream_id own) noexcept {
+    const auto leaves = [&](const block& b) {
+      return wanted(b) && (b.use.stream == own || streams.is_complete(b.use));
+    };
+    block_stack leaving;
+    const auto take_from = [&](const record& r) {
+      r.for_each_cache([&](stream_cache& cache) {
+        for (class_index i = class_of(max_slab_block_bytes) + 1; i < class_count; ++i) {
+          cache.erase_if(i, leaves, [&leaving](block& b) { leaving.push(b); });
+        }
+      });
+    };
+    streams.for_each_record(take_from);
+    while (!leaving.empty()) {  // of one cache and class, what was freed first is given first
+      const block& b = leaving.pop();
+      heap.give(*b.run, streams.is_complete(b.use) ? last_use{} : b.use);
+    }
+  }
+
+  /// Of slabs, and of blocks that were shortened to the size of those.
+  template <typename Wanted>
+  void merge_shared_runs(Wanted&& wanted, stream_id own) noexcept {
     std::bitset<class_count> classes;
-    heap.for_each_cut_run([&](page_run& run) {
+    heap.for_each_shared_run([&](page_run& run) {
       if (!all_blocks_idle(run, wanted)) {
         return;
       }
@@ -326,7 +354,7 @@ class idle_memory {
     });
     if (classes.any()) {
       take_marked(classes);
-      heap.for_each_cut_run([this](page_run& run) { give_back_marked(run); });
+      heap.for_each_shared_run([this](page_run& run) { give_back_marked(run); });
     }
   }
 
@@ -372,7 +400,8 @@ class idle_memory {
       r.for_each_cache([&classes](stream_cache& cache) {
         for (class_index i = 0; i < class_count; ++i) {
           if (classes[i]) {
-            cache.erase_if(i, [](const block& b) { return b.is(block_state::taken); });
+            cache.erase_if(
+                i, [](const block& b) { return b.is(block_state::taken); }, [](block&) {});
           }
         }
       });

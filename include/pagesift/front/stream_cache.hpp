@@ -97,15 +97,17 @@ class alignas(64) stream_cache {
     leave(b);
   }
 
-  /// Takes out the blocks of class `index` for which `leaves(block&)` holds.
-  template <typename Leaves>
-  void erase_if(class_index index, Leaves&& leaves) {
+  /// Takes out the blocks of class `index` for which `leaves(block&)` holds, and calls
+  /// `gone(block&)` for each, which may put it into another stack.
+  template <typename Leaves, typename Gone>
+  void erase_if(class_index index, Leaves&& leaves, Gone&& gone) {
     entries_[index].idle.remove_if([&](block& b) {
-      const bool gone = leaves(b);
-      if (gone) {
-        leave(b);
+      if (!leaves(b)) {
+        return false;
       }
-      return gone;
+      leave(b);
+      gone(b);
+      return true;
     });
   }
 

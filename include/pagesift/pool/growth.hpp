@@ -11,22 +11,22 @@
 
 namespace pagesift {
 
-/// Adds memory for a run of `pages` pages for `stream`, more where small pieces would be many, or
+/// Adds memory for a run of the given shape for `stream`, more where small pieces would be many, or
 /// requests of the same class are to find `class_pages`. `created` says whether any is new.
 /// Shortage is the backend's or the limit's.
 /// \throws std::bad_alloc
 template <typename Backend>
-status grow(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
+status grow(pool_lock& lock, pool_state<Backend>& state, stream_id stream, const run_shape& shape,
             std::size_t class_pages, bool& created) {
   if constexpr (is_virtual_backend_v<Backend>) {
     if (state.maps) {
-      return grow_mapped(lock, state, stream, pages, class_pages, created);
+      return grow_mapped(lock, state, stream, shape, class_pages, created);
     }
   }
   created = true;
   const std::size_t next = next_range_pages(state.counters.held() / page_bytes);
-  const status result = add_range(lock, state, std::max(pages, next));
-  return result.shortage() && next > pages ? add_range(lock, state, pages) : result;
+  const status result = add_range(lock, state, std::max(shape.pages, next));
+  return result.shortage() && next > shape.pages ? add_range(lock, state, shape.pages) : result;
 }
 
 /// The same in a shortage: no more than is needed, and where memory is mapped, from free granules

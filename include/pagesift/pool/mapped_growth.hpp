@@ -21,18 +21,20 @@ template <typename Backend>
   return now;
 }
 
-/// Maps a run of `pages` pages, and more for a small request; while memory is plentiful, so that
+/// Maps a run of the given shape, and more for a small request; while memory is plentiful, so that
 /// there is a run of `class_pages`. Quiet granules are moved for it where the policy says so.
 /// \throws std::bad_alloc
 template <typename Backend>
-status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream, std::size_t pages,
-                   std::size_t class_pages, bool& created) {
+status grow_mapped(pool_lock& lock, pool_state<Backend>& state, stream_id stream,
+                   const run_shape& shape, std::size_t class_pages, bool& created) {
+  const std::size_t pages = shape.pages;
+  const bool slab = shape.block_bytes <= max_slab_block_bytes;
   const mapped_outlook now = outlook(state);
   const granule_bounds granules = new_granules(now, pages);
   const bool large = pages >= large_request_pages;
   assembly_terms terms;
   terms.most_new = now.room;
-  terms.least_new = large ? 0 : now.least_new();
+  terms.least_new = large ? 0 : now.least_new(slab);
   terms.extra_new = now.is_plentiful() ? class_pages - pages : 0;
   terms.smallest_piece = granules.smallest;
   terms.largest_piece = granules.largest;

@@ -87,7 +87,7 @@ block* block_of_growth(pool_lock& lock, pool_state<Backend>& state, errand<Backe
                        const run_shape& shape) {
   bool created = false;
   const std::size_t class_pages = std::max(shape.pages, e.wanted.plenty.pages);
-  const status grown = grow(lock, state, e.taker.id, shape.pages, class_pages, created);
+  const status grown = grow(lock, state, e.taker.id, shape, class_pages, created);
   return block_of_new_run(state, e, shape, grown, created);
 }
 
