@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/back/block.hpp>
+#include <pagesift/core/one_per_process.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,9 +16,9 @@ template <typename Backend>
 class stream_record;
 class stream_cache;
 
-/// A number that no other pool in the process has had, so that a thread never takes what it
-/// remembers of a pool that is gone for a new one's.
-[[nodiscard]] inline std::uint64_t next_pool_number() noexcept {
+/// A number that no other pool in the process has had, whichever library made it, so that a thread
+/// never takes what it remembers of a pool that is gone for a new one's.
+[[nodiscard]] PAGESIFT_ONE_PER_PROCESS inline std::uint64_t next_pool_number() noexcept {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }

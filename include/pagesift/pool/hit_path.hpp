@@ -139,14 +139,12 @@ PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<B
   return hit_beside(state, known, wanted, waiting);
 }
 
-/// A hit for a caller that knows the stream's id, or null.
+/// A hit for a caller that knows the stream's id, or null. Precondition: the gate was open before
+/// the stream was asked.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
                                      typename Backend::stream_type stream, stream_id id,
                                      const wanted_block& wanted) noexcept {
-  if (!state.gate.open()) {
-    return nullptr;
-  }
   remembered_stream<Backend>* known = last_streams<Backend>::find(state.number, stream);
   return known != nullptr && known->id == id ? hit(state, *known, wanted) : nullptr;
 }

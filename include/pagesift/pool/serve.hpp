@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/pool/give_to_others.hpp>
 #include <pagesift/pool/paged_block.hpp>
 
 #include <algorithm>
@@ -161,6 +162,7 @@ bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
 template <typename Backend>
 block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   constexpr int max_rounds = 64;  // a bound on patience with threads that keep taking what is freed
+  int pleas = 0;
   int user_calls = 0;
   for (int round = 0; round < max_rounds; ++round) {
     const std::uint64_t arrivals_before = state.arrivals();
@@ -170,7 +172,15 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
     if (others_made_room(lock, state, arrivals_before)) {
       continue;
     }
-    if (user_calls++ == max_shortage_calls || !ask_user(lock, state, e.wanted.bytes)) {
+    const std::size_t needed = e.wanted.tight.pages * page_bytes;
+    if (room(state) >= page_bytes && pleas++ < max_shortage_calls &&
+        ask_others(lock, state, needed)) {
+      continue;
+    }
+    if (user_calls++ < max_shortage_calls && ask_user(lock, state, e.wanted.bytes)) {
+      continue;
+    }
+    if (!others_made_room(lock, state, arrivals_before)) {  // meanwhile
       break;
     }
   }
