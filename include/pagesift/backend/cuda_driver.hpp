@@ -78,13 +78,19 @@ struct cuda_driver {
 
   /// The entry points, looked up once in a process; a failure is tried again at the next call.
   /// \throws backend_error where there is no driver or device, or the driver is too old;
-  /// fork_error in a child forked from a process that had looked them up.
+  /// fork_error in a child forked from a process that had looked them up, exit_error once the
+  /// process has begun to exit.
   static const cuda_driver& get() {
     // On a thread of its own: the runtime keeps its last error per thread, so a failing look-up
     // there leaves whatever the caller has pending.
     static const cuda_driver driver = std::async(std::launch::async, load).get();
-    if (driver.forks != process_life::get().forks()) {
+    const process_life& life = process_life::get();
+    if (driver.forks != life.forks()) {
       throw fork_error{"device memory"};
+    }
+    if (life.exiting()) {
+      life.rest_while_exiting();
+      throw exit_error{"device memory"};
     }
     return driver;
   }
