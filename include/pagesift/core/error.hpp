@@ -78,6 +78,8 @@ class capture_error : public std::runtime_error {
       : std::runtime_error{"pagesift: a request of " + std::to_string(requested) +
                            " bytes named a stream that is capturing a graph, which the pool does "
                            "not serve: allocate before the capture begins"} {}
+  /// \param what the sentence, for what is no request
+  explicit capture_error(const std::string& what) : std::runtime_error{"pagesift: " + what} {}
 };
 
 /// The process has no way to the pool's memory any more. Nothing was touched.

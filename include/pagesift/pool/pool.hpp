@@ -101,6 +101,17 @@ class basic_pool : private kept_state<Backend> {
   /// \throws capture_error if `stream` is capturing, backend_error, std::bad_alloc
   [[nodiscard]] bound_stream<basic_pool> on(stream_type stream);
 
+  /// Says that the block at `p` is used on `stream` too, by work submitted to it so far. When it is
+  /// freed, on whichever stream, nobody gets it before that work is complete or behind a wait for
+  /// it; so `stream` need not be alive any more by then, and the stream of the free need not wait.
+  /// Costs an event call, the free and the next request a little more than usual. Called again, it
+  /// covers later work as well. Uses on the stream of the free need not be told of.
+  /// \param bytes as given to `allocate`
+  /// \throws invalid_argument where nobody has `p` from this pool; capture_error if `stream` is
+  /// capturing: what a graph does is known only when it runs; backend_error, process_error,
+  /// std::bad_alloc. The block is then as before.
+  void record_use(void* p, std::size_t bytes, stream_type stream);
+
   /// For callers that do not know the stream: memory whose earlier uses the host has seen
   /// complete, good for every stream. \throws as `allocate`, except capture_error
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
@@ -379,6 +390,23 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
 }
 
 template <typename Backend>
+void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
+  require_reach(state_);
+  const stream_state seen = state_.backend.inspect(stream);
+  require_ok(state_.backend, seen.result);
+  pool_lock lock{state_.caches};
+  state_.captures.see(stream, seen);
+  if (seen.capturing) {
+    throw capture_error{"record_use named a stream that is capturing a graph"};
+  }
+  block* const b = state_.memory.heap.find(p);
+  if (b == nullptr || !b->in_users_hands()) {
+    throw invalid_argument{"record_use named memory that nobody has from this pool"};
+  }
+  require_ok(state_.backend, mark_use(lock, state_, *b, seen.id, stream));
+}
+
+template <typename Backend>
 void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
   if (p == nullptr || state_.gate.out_of_reach()) {
     return;
@@ -435,6 +463,11 @@ template <typename Backend>
 bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
+  idle_memory<Backend>& memory = state_.memory;
+  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
+    count_back(state_, cache, *b.claimed);
+    return false;
+  }
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
   const bool wanted =
       named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));

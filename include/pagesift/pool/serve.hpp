@@ -3,6 +3,7 @@
 
 #include <pagesift/core/error.hpp>
 #include <pagesift/pool/give_to_others.hpp>
+#include <pagesift/pool/other_use.hpp>
 #include <pagesift/pool/paged_block.hpp>
 
 #include <algorithm>
@@ -135,6 +136,13 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
       return b;
     }
   }
+  for (std::size_t held = state.memory.elsewhere.waiting();
+       held != 0 && state.memory.elsewhere.waiting() != 0; --held) {
+    require_ok(state.backend, await_other_use(lock, state));
+    if (block* b = reclaim(lock, state, e)) {
+      return b;
+    }
+  }
   if (state.captures.none() && state.memory.has_incomplete()) {
     require_ok(state.backend, fence(lock, state));
     return reclaim(lock, state, e);
@@ -149,6 +157,14 @@ bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t
   const bool moving = state.ranges_in_motion != 0;
   state.range_settled.wait(lock, [&] { return state.ranges_in_motion == 0; });
   return moving || state.arrivals() != arrivals_before;
+}
+
+/// Whether the pool could serve the request if the device had more memory: its limit leaves room.
+template <typename Backend>
+bool others_would_help(const pool_state<Backend>& state, const errand<Backend>& e) noexcept {
+  const std::size_t own = room(state);
+  return own >= page_bytes &&
+         e.wanted.tight.pages <= (own / page_bytes + state.counters.idle() / page_bytes);
 }
 
 /// Asks the user for memory, without the lock. Returns whether there may be some now.
@@ -172,9 +188,8 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
     if (others_made_room(lock, state, arrivals_before)) {
       continue;
     }
-    const std::size_t needed = e.wanted.tight.pages * page_bytes;
-    if (room(state) >= page_bytes && pleas++ < max_shortage_calls &&
-        ask_others(lock, state, needed)) {
+    if (others_would_help(state, e) && pleas++ < max_shortage_calls &&
+        ask_others(lock, state, e.wanted.tight.pages * page_bytes)) {
       continue;
     }
     if (user_calls++ < max_shortage_calls && ask_user(lock, state, e.wanted.bytes)) {
@@ -219,6 +234,9 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
     return *b;
   }
   if (block* b = take_behind_wait(lock, state, e)) {
+    return *b;
+  }
+  if (block* b = take_behind_other_uses(lock, state, e)) {
     return *b;
   }
   return serve_in_shortage(lock, state, e);
