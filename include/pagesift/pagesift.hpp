@@ -4,6 +4,7 @@
 
 #include <pagesift/adapters/cub.hpp>
 #include <pagesift/adapters/device_buffer.hpp>
+#include <pagesift/adapters/shortage.hpp>
 #include <pagesift/adapters/system.hpp>
 #include <pagesift/pool/host_pool.hpp>
 

@@ -31,8 +31,9 @@ struct last_use {
   [[nodiscard]] bool quiet() const noexcept { return stream == quiet_stream; }
 };
 
-/// `taken`: out of every cache, on its way to a user or back.
-enum class block_state : unsigned char { uncut, idle, taken, in_use };
+/// `taken`: out of every cache, on its way to a user or back, or waiting for uses on other streams.
+/// `shared`: in use, and marked as used on other streams.
+enum class block_state : unsigned char { uncut, idle, taken, in_use, shared };
 
 /// One block of a run. Linked into a cache of its stream while idle, so a free allocates nothing.
 /// Of a cache line's size: threads that use neighbouring blocks do not slow each other down.
@@ -51,9 +52,12 @@ struct alignas(64) block {
   }
   void set(block_state next) noexcept { state.store(next, std::memory_order_release); }
 
+  [[nodiscard]] bool in_users_hands() const noexcept {
+    return is(block_state::in_use) || is(block_state::shared);
+  }
+
   /// Takes it back from its user; false if no user has it, or another thread was first.
-  [[nodiscard]] bool claim() noexcept {
-    block_state expected = block_state::in_use;
+  [[nodiscard]] bool claim(block_state expected = block_state::in_use) noexcept {
     return state.compare_exchange_strong(expected, block_state::taken, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }

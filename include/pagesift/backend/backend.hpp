@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/core/process_life.hpp>
 #include <pagesift/core/status.hpp>
 
 #include <cstddef>
@@ -89,10 +90,20 @@ struct is_backend<
 template <typename B>
 inline constexpr bool is_backend_v = is_backend<B>::value;
 
+/// Whether the memory of backend `B` is somebody else's than the process's: then a forked child
+/// makes no call of it, nor does a process once its exit has begun. True unless
+/// `B::needs_driver` says otherwise.
+template <typename B, typename = void>
+inline constexpr bool needs_driver_v = true;
+template <typename B>
+inline constexpr bool needs_driver_v<B, std::void_t<decltype(bool{B::needs_driver})>> =
+    B::needs_driver;
+
 /// \throws backend_error unless `result` is ok
 template <typename Backend>
 void require_ok(const Backend& backend, const status& result) {
   if (!result.ok()) {
+    process_life::get().rest_while_exiting();  // the driver may have gone amid a call
     throw backend_error{result.code, result.call, backend.describe(result.code)};
   }
 }

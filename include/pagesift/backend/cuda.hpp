@@ -6,6 +6,7 @@
 #include <pagesift/backend/cuda_guard.hpp>
 #include <pagesift/backend/cuda_mapper.hpp>
 #include <pagesift/backend/cuda_mapping_functions.hpp>
+#include <pagesift/backend/memory_place.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/inlining.hpp>
@@ -13,6 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace pagesift {
@@ -37,14 +39,21 @@ class cuda_backend : public cuda_mapper {
 
   static constexpr const char* memory_name = "device memory";
 
-  /// The calling thread's current device. \throws backend_error where there is no driver or device.
+  /// The calling thread's current device. \throws backend_error where there is no driver or device,
+  /// fork_error in a child forked from a process that had opened the driver.
   [[nodiscard]] static int current_device();
 
   /// The backend of `device`; -1 is the current one. Retains the device's primary context for the
   /// life of the process, as the CUDA runtime does.
   /// \throws backend_error where there is no driver or device, or the driver is too old;
-  /// invalid_argument where there is no such device.
+  /// invalid_argument where there is no such device; fork_error as `current_device`.
   [[nodiscard]] static cuda_backend open(int device);
+
+  /// What pools of a device's memory compete for.
+  [[nodiscard]] static memory_place place_of_device(int device) noexcept {
+    return {"cuda", static_cast<std::uintptr_t>(device)};
+  }
+  [[nodiscard]] memory_place place() const noexcept { return place_of_device(device()); }
 
   /// Takes `bytes` bytes from the device, as cudaMalloc does. More than the device has in all is a
   /// shortage without asking.

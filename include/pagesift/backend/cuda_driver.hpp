@@ -8,6 +8,7 @@
 
 #include <pagesift/backend/cuda_default_stream.hpp>
 #include <pagesift/core/error.hpp>
+#include <pagesift/core/process_life.hpp>
 #include <pagesift/core/status.hpp>
 
 #include <cudaTypedefs.h>
@@ -73,12 +74,24 @@ struct cuda_driver {
   PFN_cuEventQuery_v2000 event_query = nullptr;
   PFN_cuEventSynchronize_v2000 event_synchronize = nullptr;
 
+  unsigned forks = 0;  ///< of the process, when they were looked up
+
   /// The entry points, looked up once in a process; a failure is tried again at the next call.
-  /// \throws backend_error where there is no driver or device, or the driver is too old.
+  /// \throws backend_error where there is no driver or device, or the driver is too old;
+  /// fork_error in a child forked from a process that had looked them up, exit_error once the
+  /// process has begun to exit.
   static const cuda_driver& get() {
     // On a thread of its own: the runtime keeps its last error per thread, so a failing look-up
     // there leaves whatever the caller has pending.
     static const cuda_driver driver = std::async(std::launch::async, load).get();
+    const process_life& life = process_life::get();
+    if (driver.forks != life.forks()) {
+      throw fork_error{"device memory"};
+    }
+    if (life.exiting()) {
+      life.rest_while_exiting();
+      throw exit_error{"device memory"};
+    }
     return driver;
   }
 
@@ -137,6 +150,8 @@ inline cuda_driver cuda_driver::load() {
   find_cuda_function(d.event_record, "cuEventRecord", 2000);
   find_cuda_function(d.event_query, "cuEventQuery", 2000);
   find_cuda_function(d.event_synchronize, "cuEventSynchronize", 2000);
+  process_life::get().watch();
+  d.forks = process_life::get().forks();
   check_cuda(d.init(0), "cuInit");
   return d;
 }

@@ -3,6 +3,7 @@
 
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/backend/host_memory.hpp>
+#include <pagesift/backend/memory_place.hpp>
 #include <pagesift/core/error.hpp>
 
 #include <cstddef>
@@ -31,6 +32,9 @@ class host_backend {
 
   static constexpr const char* memory_name = "host memory";
 
+  /// A child has the memory as it was at the fork, and nothing takes it away before the end.
+  static constexpr bool needs_driver = false;
+
   /// Every acquisition starts at a multiple of this many bytes: a page of the page heap.
   static constexpr std::size_t acquisition_alignment = host_memory_alignment;
 
@@ -42,6 +46,9 @@ class host_backend {
     }
     return {};
   }
+
+  /// What pools of host memory compete for.
+  [[nodiscard]] static memory_place place() noexcept { return {"host", 0}; }
 
   [[nodiscard]] static constexpr int current_device() noexcept { return 0; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/backend/backend.hpp>
+#include <pagesift/backend/memory_place.hpp>
 #include <pagesift/backend/simulated_device.hpp>
 #include <pagesift/backend/simulated_mapper.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
@@ -38,6 +39,11 @@ class simulated_backend : public simulated_mapper {
                              std::to_string(device)};
     }
     return simulated_backend{simulated_device::shared()};
+  }
+
+  /// What pools on the same device compete for.
+  [[nodiscard]] memory_place place() const noexcept {
+    return {"simulated", reinterpret_cast<std::uintptr_t>(&device())};
   }
 
   [[nodiscard]] static constexpr int current_device() noexcept { return 0; }

@@ -10,6 +10,9 @@
 // std::runtime_error
 //   backend_error          a call of the backend failed for a reason other than shortage
 //   capture_error          the stream is capturing a graph
+//   process_error          the process has no way to the pool's memory
+//     fork_error           ... since it is a forked child
+//     exit_error           ... since it is exiting
 //
 // A shortage of the pool's own bookkeeping memory on the host is a plain std::bad_alloc.
 #pragma once
@@ -75,6 +78,34 @@ class capture_error : public std::runtime_error {
       : std::runtime_error{"pagesift: a request of " + std::to_string(requested) +
                            " bytes named a stream that is capturing a graph, which the pool does "
                            "not serve: allocate before the capture begins"} {}
+  /// \param what the sentence, for what is no request
+  explicit capture_error(const std::string& what) : std::runtime_error{"pagesift: " + what} {}
+};
+
+/// The process has no way to the pool's memory any more. Nothing was touched.
+class process_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A forked child used a pool, or a backend, that its parent had opened: a device's driver does not
+/// come along into a child.
+class fork_error : public process_error {
+ public:
+  /// \param memory what the child has no way to: "device memory"
+  explicit fork_error(const std::string& memory)
+      : process_error{"pagesift: a forked child has no way to the " + memory +
+                      " of the process it was forked from; a child that needs some must be forked "
+                      "before that process uses any, or call exec"} {}
+};
+
+/// A pool was asked for memory after the process had begun to exit.
+class exit_error : public process_error {
+ public:
+  /// \param memory what there is no way to: "device memory"
+  explicit exit_error(const std::string& memory)
+      : process_error{"pagesift: the process is exiting, and the driver of its " + memory +
+                      " may be gone already"} {}
 };
 
 /// The numbers behind an `out_of_memory`, all in bytes.

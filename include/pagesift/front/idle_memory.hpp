@@ -4,6 +4,7 @@
 #include <pagesift/back/page_heap.hpp>
 #include <pagesift/back/request.hpp>
 #include <pagesift/core/reserve.hpp>
+#include <pagesift/front/other_uses.hpp>
 #include <pagesift/front/stream_table.hpp>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ class idle_memory {
   page_heap heap;
   stream_table<Backend> streams;
   event_pool<Backend> events;
+  other_uses<Backend> elsewhere;  ///< blocks freed while other streams may still use them
 
   idle_memory(Backend backend, cache_registry& caches) : streams{caches}, backend_{backend} {}
 
@@ -143,7 +145,9 @@ class idle_memory {
     return found;
   }
 
-  /// Asks after every outstanding seal. Returns the first failure that is not "not ready".
+  /// Asks after every outstanding seal and every use on another stream that a block waits for.
+  /// Returns the first failure that is not "not ready". Precondition: no cache is locked by the
+  /// caller.
   status poll() noexcept {
     status first_failure;
     streams.for_each([&](record& r) {
@@ -157,12 +161,26 @@ class idle_memory {
         heap.promote(r.id, r.timeline.complete());
       }
     });
+    if (elsewhere.waiting() != 0) {
+      const status asked =
+          elsewhere.poll(backend_, events, [this](record& owner, block& b) { let_wait(owner, b); });
+      first_failure = first_failure.ok() ? asked : first_failure;
+    }
     return first_failure;
   }
 
-  /// Whether any seal is outstanding.
+  /// Lets a block whose uses on other streams are complete wait on the stream it was freed on, or
+  /// as a quiet one. Precondition: no cache is locked by the caller.
+  void let_wait(record& owner, block& b) noexcept {
+    stream_cache& cache = owner.first_cache();
+    const cache_guard guard{cache.lock};
+    cache.push(
+        b, owner.id == quiet_stream ? last_use{} : last_use{owner.id, owner.timeline.current()});
+  }
+
+  /// Whether there is anything to ask the backend about.
   [[nodiscard]] bool has_pending() const noexcept {
-    bool found = false;
+    bool found = elsewhere.waiting() != 0;
     streams.for_each([&found](const record& r) { found = found || r.timeline.has_pending(); });
     return found;
   }
@@ -187,7 +205,7 @@ class idle_memory {
   }
   /// Whether any idle memory does.
   [[nodiscard]] bool has_incomplete() noexcept {
-    bool found = false;
+    bool found = elsewhere.waiting() != 0;
     streams.for_each_incomplete([&](record& r) { found = found || has_incomplete(r); });
     return found;
   }

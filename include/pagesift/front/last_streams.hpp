@@ -16,10 +16,12 @@ class stream_record;
 class stream_cache;
 
 /// A number that no other pool in the process has had, so that a thread never takes what it
-/// remembers of a pool that is gone for a new one's.
+/// remembers of a pool that is gone for a new one's. A process may have several copies of this
+/// function: each counts from elsewhere among 2^64 numbers.
 [[nodiscard]] inline std::uint64_t next_pool_number() noexcept {
   static std::atomic<std::uint64_t> last{0};
-  return ++last;
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // spreads addresses, which lie close together
+  return reinterpret_cast<std::uintptr_t>(&last) * odd + ++last;
 }
 
 /// Tells threads apart, by small numbers.

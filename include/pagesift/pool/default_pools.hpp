@@ -2,16 +2,18 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/core/one_per_process.hpp>
 #include <pagesift/pool/options.hpp>
 
 #include <atomic>
-#include <mutex>
+#include <memory>
 #include <string>
 
 namespace pagesift {
 
 /// Makes each device's pool at first use and never destroys it: at process exit the backend may be
-/// unloaded before the last static object that frees into the pool.
+/// unloaded before the last static object that frees into the pool. All libraries of the process
+/// share them.
 template <typename Pool>
 class default_pools {
  public:
@@ -29,25 +31,23 @@ class default_pools {
   }
 
  private:
+  /// Of pools that several threads make at once the first that is complete stays.
   static Pool& make(std::atomic<Pool*>& place, int device) {
-    const std::lock_guard<std::mutex> guard{making_};
-    Pool* pool = place.load(std::memory_order_relaxed);
-    if (pool == nullptr) {
-      pool_options options;
-      options.device = device;
-      pool = new Pool{options};
-      place.store(pool, std::memory_order_release);
+    pool_options options;
+    options.device = device;
+    auto made = std::make_unique<Pool>(options);
+    Pool* present = nullptr;
+    if (place.compare_exchange_strong(present, made.get(), std::memory_order_acq_rel)) {
+      present = made.release();
     }
-    return *pool;
+    return *present;
   }
 
-  // Not a static member: nvcc 13.0 takes its type for incomplete.
-  static std::atomic<Pool*>* places() noexcept {
-    static std::atomic<Pool*> pools[max_devices] = {};
-    return pools;
-  }
+  struct table {
+    std::atomic<Pool*> of[max_devices] = {};
+  };
 
-  static inline std::mutex making_;
+  static std::atomic<Pool*>* places() { return one_per_process<table>().of; }
 };
 
 }  // namespace pagesift

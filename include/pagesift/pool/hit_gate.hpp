@@ -10,14 +10,25 @@ namespace pagesift {
 class hit_gate {
  public:
   /// What may close it; each on its own.
-  enum reason : unsigned { captures = 1 };
+  enum reason : unsigned { captures = 1, forked = 64, exiting = 128 };
 
   [[nodiscard]] bool open() const noexcept { return closed_.load(std::memory_order_relaxed) == 0; }
 
-  /// Preconditions: the pool's mutex is held. Writes only where that changes something: all threads
-  /// read it at every hit.
+  /// Whether it is closed for that reason.
+  [[nodiscard]] bool closed_by(reason why) const noexcept {
+    return (closed_.load(std::memory_order_relaxed) & why) != 0;
+  }
+
+  /// Whether the process has no way to the backend any more: in a forked child, or at its end. That
+  /// never changes back.
+  [[nodiscard]] bool out_of_reach() const noexcept {
+    return (closed_.load(std::memory_order_relaxed) & (forked | exiting)) != 0;
+  }
+
+  /// Precondition: no other thread sets the same reason meanwhile. Writes only where that changes
+  /// something: all threads read it at every hit.
   void set(reason why, bool closed) noexcept {
-    if (closed == ((closed_.load(std::memory_order_relaxed) & why) != 0)) {
+    if (closed == closed_by(why)) {
       return;
     }
     if (closed) {

@@ -32,15 +32,22 @@ PAGESIFT_ALWAYS_INLINE void* hand_out(pool_state<Backend>& state, stream_cache& 
   return b.address;
 }
 
+/// Counts a block that was claimed from its user as idle. Precondition: `cache` is locked.
+template <typename Backend>
+PAGESIFT_ALWAYS_INLINE void count_back(pool_state<Backend>& state, stream_cache& cache,
+                                       const block& b) noexcept {
+  cache.taken_back(b);
+  if (state.options.exact_peaks) {
+    state.caches.exact.taken_back(b.run->block_bytes);
+  }
+}
+
 /// Puts a block that was claimed from its user into a cache of the stream it was freed on.
 /// Precondition: `cache` is locked.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void take_back(pool_state<Backend>& state, stream_cache& cache, block& b,
                                       epoch now) noexcept {
-  cache.taken_back(b);
-  if (state.options.exact_peaks) {
-    state.caches.exact.taken_back(b.run->block_bytes);
-  }
+  count_back(state, cache, b);
   cache.push(b, {cache.stream, now});
 }
 
@@ -139,14 +146,12 @@ PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<B
   return hit_beside(state, known, wanted, waiting);
 }
 
-/// A hit for a caller that knows the stream's id, or null.
+/// A hit for a caller that knows the stream's id, or null. Precondition: the gate was open before
+/// the stream was asked.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
                                      typename Backend::stream_type stream, stream_id id,
                                      const wanted_block& wanted) noexcept {
-  if (!state.gate.open()) {
-    return nullptr;
-  }
   remembered_stream<Backend>* known = last_streams<Backend>::find(state.number, stream);
   return known != nullptr && known->id == id ? hit(state, *known, wanted) : nullptr;
 }
@@ -156,6 +161,9 @@ template <typename Backend>
 PAGESIFT_ALWAYS_INLINE block* claim(pool_state<Backend>& state, block* b) noexcept {
   const bool trusted = state.options.checks == checks::trusted;
   if (b != nullptr && (trusted ? b->claim_trusted() : b->claim())) {
+    return b;
+  }
+  if (b != nullptr && b->claim(block_state::shared)) {
     return b;
   }
   state.counters.rejected_frees.fetch_add(1, std::memory_order_relaxed);

@@ -135,6 +135,12 @@ status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
     r.timeline.complete_up_to(before, state.memory.events);
     state.memory.heap.promote(r.id, r.timeline.complete());
   });
+  if (state.memory.elsewhere.waiting() != 0) {
+    const thawed hits_go_on{lock};
+    state.memory.elsewhere.complete_up_to(
+        before, state.memory.events,
+        [&](stream_record<Backend>&, block& b) { state.memory.let_wait(streams.quiet(), b); });
+  }
   return result;
 }
 

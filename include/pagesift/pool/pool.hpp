@@ -8,9 +8,12 @@
 #include <pagesift/pool/backing_choice.hpp>
 #include <pagesift/pool/bound_stream.hpp>
 #include <pagesift/pool/default_pools.hpp>
+#include <pagesift/pool/give_to_others.hpp>
 #include <pagesift/pool/hit_path.hpp>
+#include <pagesift/pool/kept_state.hpp>
 #include <pagesift/pool/options.hpp>
 #include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/pool_life.hpp>
 #include <pagesift/pool/serve.hpp>
 #include <pagesift/pool/state.hpp>
 
@@ -31,9 +34,13 @@ namespace pagesift {
 /// pool never reads or writes through a block's address.
 ///
 /// The stream given to a call must be alive during that call. A block that other streams used too
-/// must be freed on a stream that waits for them.
+/// must be freed on a stream that waits for them, or the pool be told by `record_use`.
+///
+/// In a forked child, and once the process has begun to exit, a pool of a backend that needs a
+/// driver makes no call of it: what would return memory throws process_error, `trim`, `end_batch`
+/// and `retire` do nothing, no more than a free or the destructor. Host memory is not concerned.
 template <typename Backend>
-class basic_pool {
+class basic_pool : private kept_state<Backend> {
   static_assert(is_backend_v<Backend>, "Backend must model pagesift::is_backend");
 
  public:
@@ -50,7 +57,8 @@ class basic_pool {
   basic_pool& operator=(const basic_pool&) = delete;
 
   /// Waits for all work of the context, then releases every granule that no block in use lies in.
-  /// Memory still in use is left to the backend rather than pulled from under its user.
+  /// Memory still in use is left to the backend rather than pulled from under its user. Once the
+  /// process has begun to exit, does nothing.
   ~basic_pool();
 
   /// The pool of the current device that everybody shares. Made at first use, never destroyed: at
@@ -67,8 +75,8 @@ class basic_pool {
   /// At least `bytes` bytes for work submitted to `stream` from now on; never null, for 0 bytes
   /// too. Aligned to 256 bytes.
   /// \throws out_of_memory, size_overflow, invalid_alignment, capture_error if `stream` is
-  /// capturing, backend_error, std::bad_alloc if the host is short of memory. Blocks in use are
-  /// then as before; idle memory may have been given back to the backend.
+  /// capturing, backend_error, process_error, std::bad_alloc if the host is short of memory. Blocks
+  /// in use are then as before; idle memory may have been given back to the backend.
   [[nodiscard]] void* allocate(std::size_t bytes, stream_type stream) {
     return allocate(bytes, default_alignment, stream);
   }
@@ -93,6 +101,17 @@ class basic_pool {
   /// \throws capture_error if `stream` is capturing, backend_error, std::bad_alloc
   [[nodiscard]] bound_stream<basic_pool> on(stream_type stream);
 
+  /// Says that the block at `p` is used on `stream` too, by work submitted to it so far. When it is
+  /// freed, on whichever stream, nobody gets it before that work is complete or behind a wait for
+  /// it; so `stream` need not be alive any more by then, and the stream of the free need not wait.
+  /// Costs an event call, the free and the next request a little more than usual. Called again, it
+  /// covers later work as well. Uses on the stream of the free need not be told of.
+  /// \param bytes as given to `allocate`
+  /// \throws invalid_argument where nobody has `p` from this pool; capture_error if `stream` is
+  /// capturing: what a graph does is known only when it runs; backend_error, process_error,
+  /// std::bad_alloc. The block is then as before.
+  void record_use(void* p, std::size_t bytes, stream_type stream);
+
   /// For callers that do not know the stream: memory whose earlier uses the host has seen
   /// complete, good for every stream. \throws as `allocate`, except capture_error
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
@@ -116,7 +135,7 @@ class basic_pool {
   /// \throws backend_error, std::bad_alloc if the host is short of memory
   void retire(stream_type stream);
 
-  /// The counters as they are now. \throws std::bad_alloc
+  /// The counters as they are now. \throws process_error, std::bad_alloc
   [[nodiscard]] pool_stats stats() const;
 
   /// Sets the peaks to the present values; changes nothing else.
@@ -143,6 +162,7 @@ class basic_pool {
  private:
   friend class bound_stream<basic_pool>;
 
+  using kept_state<Backend>::state_;
   using record = stream_record<Backend>;
   using remembered = remembered_stream<Backend>;
 
@@ -167,12 +187,12 @@ class basic_pool {
   [[nodiscard]] bool remembers(stream_type stream, const record& r) const noexcept;
   remembered& remember(stream_type stream, record& r) noexcept;
 
-  mutable pool_state<Backend> state_;
+  pool_life<Backend> life_{state_};
 };
 
 template <typename Backend>
 basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
-    : state_{std::move(backend), std::move(options)} {
+    : kept_state<Backend>{std::move(backend), std::move(options)} {
   const pool_options& o = state_.options;
   if (o.limit_bytes < page_bytes) {
     throw invalid_argument{"limit_bytes must be at least one page of " +
@@ -189,18 +209,29 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.caches};
     const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
-    const status result = pages > state_.total_bytes / page_bytes
-                              ? status{outcome::shortage}
-                              : take_initial(lock, state_, pages);
+    const bool fits = pages <= state_.total_bytes / page_bytes;
+    status result = fits ? take_initial(lock, state_, pages) : status{outcome::shortage};
+    if (fits && result.shortage() && ask_others(lock, state_, pages * page_bytes)) {
+      result = take_initial(lock, state_, pages);
+    }
     if (result.shortage()) {
       throw_out_of_memory(lock, state_, o.initial_bytes);
     }
     require_ok(state_.backend, result);
   }
+  if (const auto place = place_of(state_.backend)) {
+    state_.gives = giver_registration{
+        *place, [this](const memory_plea& plea) { return give_to_others(state_, plea); }};
+  }
 }
 
 template <typename Backend>
 basic_pool<Backend>::~basic_pool() {
+  state_.gives.reset();
+  life_.leave();
+  if (state_.gate.out_of_reach() || process_life::get().exiting()) {
+    return;
+  }
   pool_lock lock{state_.caches};
   lock.freeze();
   if (state_.memory.has_incomplete()) {
@@ -215,7 +246,7 @@ template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
   stream_id id = 0;
-  if (state_.backend.get_id_unless_capturing(stream, id)) {
+  if (state_.gate.open() && state_.backend.get_id_unless_capturing(stream, id)) {
     if (void* p = try_hit(state_, stream, id, wanted)) {
       return p;
     }
@@ -228,7 +259,7 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
   const bool trusted = state_.options.checks == checks::trusted;
-  if (trusted || state_.backend.is_not_capturing(on.stream_)) {
+  if (state_.gate.open() && (trusted || state_.backend.is_not_capturing(on.stream_))) {
     if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
       return p;
     }
@@ -251,6 +282,7 @@ template <typename Backend>
 PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type stream,
                                                                   const wanted_block& wanted,
                                                                   std::size_t alignment) {
+  require_reach(state_);
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   const request r = make_request(wanted.bytes, alignment);
@@ -273,6 +305,7 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
   const request wanted = make_request(bytes, alignment);
+  require_reach(state_);
   pool_lock lock{state_.caches};
   return serve_slowly(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
 }
@@ -280,6 +313,7 @@ void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignmen
 template <typename Backend>
 void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                         std::optional<stream_type> stream) {
+  process_life::get().notice_exit_before(life_);
   lock.freeze();
   block* b = state_.memory.own_block(taker, wanted.waiting);
   if (b == nullptr) {
@@ -321,6 +355,9 @@ PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, cons
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
                                                              stream_type stream) noexcept {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
   block* b = nullptr;
   {
     const pool_lock lock{state_.caches};
@@ -352,8 +389,25 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
 }
 
 template <typename Backend>
+void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
+  require_reach(state_);
+  const stream_state seen = state_.backend.inspect(stream);
+  require_ok(state_.backend, seen.result);
+  pool_lock lock{state_.caches};
+  state_.captures.see(stream, seen);
+  if (seen.capturing) {
+    throw capture_error{"record_use named a stream that is capturing a graph"};
+  }
+  block* const b = state_.memory.heap.find(p);
+  if (b == nullptr || !b->in_users_hands()) {
+    throw invalid_argument{"record_use named memory that nobody has from this pool"};
+  }
+  require_ok(state_.backend, mark_use(lock, state_, *b, seen.id, stream));
+}
+
+template <typename Backend>
 void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
-  if (p == nullptr) {
+  if (p == nullptr || state_.gate.out_of_reach()) {
     return;
   }
   pool_lock lock{state_.caches};
@@ -366,6 +420,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
 
 template <typename Backend>
 bound_stream<basic_pool<Backend>> basic_pool<Backend>::on(stream_type stream) {
+  require_reach(state_);
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   if (seen.capturing) {
@@ -407,6 +462,11 @@ template <typename Backend>
 bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
+  idle_memory<Backend>& memory = state_.memory;
+  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
+    count_back(state_, cache, *b.claimed);
+    return false;
+  }
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
   const bool wanted =
       named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));
@@ -429,6 +489,9 @@ remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, re
 
 template <typename Backend>
 void basic_pool<Backend>::trim(std::size_t keep_bytes) {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
   pool_lock lock{state_.caches};
   lock.freeze();
   if (state_.counters.idle() <= keep_bytes) {
@@ -444,6 +507,9 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
 
 template <typename Backend>
 void basic_pool<Backend>::end_batch() {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
   pool_lock lock{state_.caches};
   lock.freeze();
   const std::uint64_t batch = state_.memory.heap.batch();
@@ -462,6 +528,9 @@ void basic_pool<Backend>::end_batch() {
 
 template <typename Backend>
 void basic_pool<Backend>::retire(stream_type stream) {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   pool_lock lock{state_.caches};
@@ -478,6 +547,7 @@ void basic_pool<Backend>::retire(stream_type stream) {
 
 template <typename Backend>
 pool_stats basic_pool<Backend>::stats() const {
+  require_reach(state_);
   pool_lock lock{state_.caches};
   lock.freeze();
   pool_stats s = state_.counters.report(state_.options.exact_peaks);
@@ -489,6 +559,9 @@ pool_stats basic_pool<Backend>::stats() const {
 
 template <typename Backend>
 void basic_pool<Backend>::reset_peaks() noexcept {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
   pool_lock lock{state_.caches};
   lock.freeze();
   state_.counters.reset_peaks();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/pool/give_to_others.hpp>
+#include <pagesift/pool/other_use.hpp>
 #include <pagesift/pool/paged_block.hpp>
 
 #include <algorithm>
@@ -134,6 +136,13 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
       return b;
     }
   }
+  for (std::size_t held = state.memory.elsewhere.waiting();
+       held != 0 && state.memory.elsewhere.waiting() != 0; --held) {
+    require_ok(state.backend, await_other_use(lock, state));
+    if (block* b = reclaim(lock, state, e)) {
+      return b;
+    }
+  }
   if (state.captures.none() && state.memory.has_incomplete()) {
     require_ok(state.backend, fence(lock, state));
     return reclaim(lock, state, e);
@@ -150,6 +159,14 @@ bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t
   return moving || state.arrivals() != arrivals_before;
 }
 
+/// Whether the pool could serve the request if the device had more memory: its limit leaves room.
+template <typename Backend>
+bool others_would_help(const pool_state<Backend>& state, const errand<Backend>& e) noexcept {
+  const std::size_t own = room(state);
+  return own >= page_bytes &&
+         e.wanted.tight.pages <= (own / page_bytes + state.counters.idle() / page_bytes);
+}
+
 /// Asks the user for memory, without the lock. Returns whether there may be some now.
 template <typename Backend>
 bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
@@ -161,6 +178,7 @@ bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
 template <typename Backend>
 block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   constexpr int max_rounds = 64;  // a bound on patience with threads that keep taking what is freed
+  int pleas = 0;
   int user_calls = 0;
   for (int round = 0; round < max_rounds; ++round) {
     const std::uint64_t arrivals_before = state.arrivals();
@@ -170,7 +188,14 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
     if (others_made_room(lock, state, arrivals_before)) {
       continue;
     }
-    if (user_calls++ == max_shortage_calls || !ask_user(lock, state, e.wanted.bytes)) {
+    if (others_would_help(state, e) && pleas++ < max_shortage_calls &&
+        ask_others(lock, state, e.wanted.tight.pages * page_bytes)) {
+      continue;
+    }
+    if (user_calls++ < max_shortage_calls && ask_user(lock, state, e.wanted.bytes)) {
+      continue;
+    }
+    if (!others_made_room(lock, state, arrivals_before)) {  // meanwhile
       break;
     }
   }
@@ -209,6 +234,9 @@ block& serve(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
     return *b;
   }
   if (block* b = take_behind_wait(lock, state, e)) {
+    return *b;
+  }
+  if (block* b = take_behind_other_uses(lock, state, e)) {
     return *b;
   }
   return serve_in_shortage(lock, state, e);

@@ -9,6 +9,7 @@
 #include <pagesift/pool/hit_gate.hpp>
 #include <pagesift/pool/known_captures.hpp>
 #include <pagesift/pool/options.hpp>
+#include <pagesift/pool/shortage_helpers.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -45,6 +46,7 @@ struct pool_state {
   std::size_t growing_bytes = 0;          ///< asked of the backend, not there yet
   int ranges_in_motion = 0;  ///< backend calls in progress that take memory or give it back
   std::condition_variable_any range_settled;
+  giver_registration gives;  ///< what makes other pools ask this one
 
   /// Looks anew whether memory is plentiful. Precondition: every cache is locked.
   void note_plenty() noexcept {
