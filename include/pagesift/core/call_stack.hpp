@@ -12,6 +12,10 @@
 #include <execinfo.h>
 #define PAGESIFT_HAS_CALL_STACKS
 #endif
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#define PAGESIFT_HAS_DEMANGLING
+#endif
 #endif
 
 namespace pagesift {
@@ -45,13 +49,32 @@ class call_stack {
     const std::unique_ptr<char*, void (*)(void*)> names{
         backtrace_symbols(frames_.data(), static_cast<int>(size_)), std::free};
     for (std::size_t i = 0; names != nullptr && i < size_; ++i) {
-      text += "    #" + std::to_string(i) + ' ' + names.get()[i] + '\n';
+      text += "    #" + std::to_string(i) + ' ' + readable(names.get()[i]) + '\n';
     }
 #endif
     return text;
   }
 
  private:
+  /// A frame as `backtrace_symbols` writes it, "module(name+offset) [address]", with the name as it
+  /// is in the source. \throws std::bad_alloc
+  [[nodiscard]] static std::string readable(const std::string& frame) {
+#ifdef PAGESIFT_HAS_DEMANGLING
+    const std::size_t begin = frame.find('(') + 1;
+    const std::size_t end = frame.find('+', begin);
+    if (begin != 0 && end != std::string::npos) {
+      int failed = 0;
+      const std::unique_ptr<char, void (*)(void*)> name{
+          abi::__cxa_demangle(frame.substr(begin, end - begin).c_str(), nullptr, nullptr, &failed),
+          std::free};
+      if (name != nullptr) {
+        return frame.substr(0, begin) + name.get() + frame.substr(end);
+      }
+    }
+#endif
+    return frame;
+  }
+
   std::array<void*, most_frames> frames_{};
   std::size_t size_ = 0;
 };

@@ -61,7 +61,7 @@ class block_ledger {
   struct taken {
     enum class verdict : unsigned char { was_in_use, was_freed, inside_a_block, unknown };
     verdict found = verdict::unknown;
-    block_history history;  ///< unless unknown
+    block_history history;  ///< unless unknown; without this free
     address_range range;    ///< of one that was in use
     bool guarded = false;
   };
@@ -106,9 +106,9 @@ class block_ledger {
       return look_up_lost(p);
     }
     live_block& block = found->second;
+    taken result{taken::verdict::was_in_use, *block.history, block.range, block.guarded};
     block.history->freed_on = freed_on;
     block.history->freed_at = freed_at;
-    taken result{taken::verdict::was_in_use, *block.history, block.range, block.guarded};
     block.parked.key() = block.range.begin;
     block.parked.mapped() = {block.range.end, block.history, false};
     freed_.insert(std::move(block.parked));

@@ -55,8 +55,12 @@ class block_watch {
     const address_range range = range_of(begin, layout.total);
     check_remains(range, from);
     const bool has_zones = from.patterns && write_zones(user, bytes, layout, from);
-    ledger_.add(std::move(entry), range, {user, bytes, from.id, quiet_stream, from.calls, {}},
-                has_zones);
+    block_history history;
+    history.address = user;
+    history.bytes = bytes;
+    history.allocated_on = from.id;
+    history.allocated_at = from.calls;
+    ledger_.add(std::move(entry), range, history, has_zones);
     tools_.region(user, bytes);
     return user;
   }
@@ -130,11 +134,11 @@ class block_watch {
 
   [[nodiscard]] bool checks_fully() const noexcept { return options_.checks == checks::full; }
 
-  [[nodiscard]] bool is_elsewhere(stream_type stream) const noexcept {
+  [[nodiscard]] bool is_elsewhere([[maybe_unused]] stream_type stream) const noexcept {
     if constexpr (knows_places_v<Backend>) {
       return checks_fully() && backend_.is_elsewhere(stream);
     } else {
-      return (void)stream, false;
+      return false;
     }
   }
 
@@ -246,7 +250,8 @@ class block_watch {
   }
 
   /// Takes what is known of freed memory out of the ledger, after a look whether it is untouched.
-  void check_remains(const address_range& range, const call_place& from) noexcept {
+  void check_remains([[maybe_unused]] const address_range& range,
+                     [[maybe_unused]] const call_place& from) noexcept {
     while (const auto rest = ledger_.take_remains(range)) {
       if constexpr (has_contents_v<Backend>) {
         if (rest->poisoned && from.patterns) {
@@ -262,19 +267,21 @@ class block_watch {
 
   /// Returns whether the red zones of a block are written; where no stream was named, so that
   /// every stream sees them.
-  bool write_zones(std::byte* user, std::size_t bytes, const guarded_layout& layout,
-                   const call_place& from) noexcept {
+  bool write_zones([[maybe_unused]] std::byte* user, [[maybe_unused]] std::size_t bytes,
+                   [[maybe_unused]] const guarded_layout& layout,
+                   [[maybe_unused]] const call_place& from) noexcept {
     if constexpr (has_contents_v<Backend>) {
       auto access = memory(from);
       return access.fill(user - guard_bytes, guard_byte, guard_bytes) &&
              access.fill(user + bytes, guard_byte, layout.back) &&
              (from.stream.has_value() || access.wait_for(user + bytes));
     } else {
-      return (void)user, (void)bytes, (void)layout, (void)from, false;
+      return false;
     }
   }
 
-  void check_zones(const block_ledger::taken& block, const call_place& from) noexcept {
+  void check_zones([[maybe_unused]] const block_ledger::taken& block,
+                   [[maybe_unused]] const call_place& from) noexcept {
     if constexpr (has_contents_v<Backend>) {
       if (block.guarded) {
         auto access = memory(from);
@@ -293,7 +300,8 @@ class block_watch {
   }
 
   /// Fills a freed block that the pool does not have back yet.
-  void poison(const address_range& range, const call_place& from) noexcept {
+  void poison([[maybe_unused]] const address_range& range,
+              [[maybe_unused]] const call_place& from) noexcept {
     if constexpr (has_contents_v<Backend>) {
       auto access = memory(from);
       std::byte* const begin = pointer(range.begin);
