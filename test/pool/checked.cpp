@@ -221,6 +221,15 @@ TEST_CASE("red zones of a block for any stream are looked at too") {
   check_intact(scene);
 }
 
+TEST_CASE("a block for any stream may be freed on one, which sees its red zones") {
+  misuse_scene scene;
+  void* const p = scene.w.pool->allocate_sync(1000);
+  scene.w.device.hand_out(p, 1000);
+  scene.w.free(p, 1000, scene.s);
+  scene.w.check_no_violations();
+  check_intact(scene);
+}
+
 TEST_CASE("bytes written after the free are reported when the memory is handed out") {
   misuse_scene scene;
   for (const std::size_t bytes : {1000, 3 << 20, 20 << 20}) {

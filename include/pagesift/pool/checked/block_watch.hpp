@@ -299,14 +299,14 @@ class block_watch {
     }
   }
 
-  /// Fills a freed block that the pool does not have back yet.
+  /// Fills a freed block that the pool does not have back yet. Where no stream is named the pool
+  /// waits for the whole context before it hands the memory out.
   void poison([[maybe_unused]] const address_range& range,
               [[maybe_unused]] const call_place& from) noexcept {
     if constexpr (has_contents_v<Backend>) {
       auto access = memory(from);
       std::byte* const begin = pointer(range.begin);
-      if (access.fill(begin, poison_byte, range.end - range.begin) &&
-          (from.stream.has_value() || access.wait_for(begin))) {
+      if (access.fill(begin, poison_byte, range.end - range.begin)) {
         ledger_.poisoned(range);
       }
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -80,6 +81,9 @@ class pattern_access {
 
   static void count_wrong(const std::byte* copy, std::byte expected, std::size_t bytes,
                           std::size_t offset, damage& found) noexcept {
+    if (copy[0] == expected && std::memcmp(copy, copy + 1, bytes - 1) == 0) {
+      return;  // all are equal, as nearly always
+    }
     for (std::size_t i = 0; i < bytes; ++i) {
       if (copy[i] != expected) {
         found.first = found.wrong_bytes == 0 ? offset + i : found.first;
