@@ -65,6 +65,9 @@ using shared_allocators = joined<shared_stream_safe_allocators, allocator_list<t
 /// pagesift for callers that stay on one stream.
 using bound_allocators = allocator_list<pagesift_bound, pagesift_trusted>;
 
+/// pagesift for who looks for a mistake; it reads and writes every block.
+using checked_allocators = allocator_list<pagesift_checked>;
+
 using limit_allocators = allocator_list<fixed_block>;
 
 template <typename... Allocators, typename Function>

@@ -1,5 +1,5 @@
-// pagesift's pool through a handle that is bound to one stream, with the checks that it makes by
-// default and with none.
+// pagesift's pool in other ways than a user of an allocator has it: through a handle that is bound
+// to one stream, with and without the checks that it makes by default, and in checked mode.
 #pragma once
 
 #include "pagesift.hpp"
@@ -29,6 +29,20 @@ class pagesift_trusted : public pagesift_bound {
   static pagesift::pool_options trusted() {
     pagesift::pool_options options;
     options.checks = pagesift::checks::trusted;
+    return options;
+  }
+};
+
+class pagesift_checked : public pagesift_pool {
+ public:
+  static constexpr const char* name = "pagesift_checked";
+
+  pagesift_checked() : pagesift_pool{full()} {}
+
+ private:
+  static pagesift::pool_options full() {
+    pagesift::pool_options options;
+    options.checks = pagesift::checks::full;
     return options;
   }
 };

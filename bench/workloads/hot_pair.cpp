@@ -57,8 +57,11 @@ void hot_pair(benchmark::State& state, Allocator& allocator, std::size_t bytes) 
 }
 
 template <typename Allocator>
-void add_sizes(allocator_list<Allocator>) {
+void add_sizes(allocator_list<Allocator>, std::size_t most_bytes = ~std::size_t{0}) {
   for (const auto& [argument, bytes] : sizes) {
+    if (bytes > most_bytes) {
+      continue;
+    }
     add<Allocator>("hot_pair", argument,
                    [bytes = bytes](benchmark::State& state, Allocator& allocator) {
                      hot_pair(state, allocator, bytes);
@@ -71,6 +74,7 @@ void add_sizes(allocator_list<Allocator>) {
 void register_hot_pair() {
   for_each_allocator(real_allocators{}, [](auto one) { add_sizes(one); });
   for_each_allocator(bound_allocators{}, [](auto one) { add_sizes(one); });
+  for_each_allocator(checked_allocators{}, [](auto one) { add_sizes(one, pagesift::mebibyte); });
   for_each_allocator(limit_allocators{}, [](auto one) { add_sizes(one); });
 }
 

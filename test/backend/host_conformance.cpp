@@ -1,4 +1,5 @@
 #include "conformance.hpp"
+#include "contents_conformance.hpp"
 
 #include <pagesift/backend/host.hpp>
 
@@ -25,6 +26,7 @@ struct host_fixture {
 
 TYPE_TO_STRING(host_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(host_fixture);
+PAGESIFT_CONTENTS_CONFORMANCE(host_fixture);
 
 TEST_CASE("host memory is page aligned and can be written") {
   pagesift::host_backend backend;

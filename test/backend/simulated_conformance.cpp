@@ -1,3 +1,4 @@
+#include "contents_conformance.hpp"
 #include "virtual_memory_conformance.hpp"
 
 #include <pagesift/backend/simulated.hpp>
@@ -38,6 +39,7 @@ using barely_aligned_fixture = simulated_fixture<false>;
 
 TYPE_TO_STRING(page_aligned_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(page_aligned_fixture);
+PAGESIFT_CONTENTS_CONFORMANCE(page_aligned_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(page_aligned_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(page_aligned_fixture);
 PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(page_aligned_fixture);

@@ -106,6 +106,7 @@ inline std::vector<backend_call> backend_calls() {
        [](scene& s) { return s.backend.copy_to_device(s.memory, &s.word, 4, s.stream); }},
       {"cuMemcpyDtoHAsync",
        [](scene& s) { return s.backend.copy_to_host(&s.word, s.memory, 4, s.stream); }},
+      {"cuMemsetD8Async", [](scene& s) { return s.backend.fill(s.memory, 1, 4, s.stream); }},
       {"cuEventDestroy", [](scene& s) { return s.backend.destroy_event(s.event); }},
   };
   for (const backend_call& call : mapping_calls()) {

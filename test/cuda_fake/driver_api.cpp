@@ -97,6 +97,24 @@ CUresult CUDAAPI copy_device_to_host(void* to, CUdeviceptr from, std::size_t byt
   });
 }
 
+CUresult CUDAAPI fill_bytes(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream s) {
+  return driver_call({"cuMemsetD8Async", s, bytes}, [&] {
+    std::memset(reinterpret_cast<void*>(to), byte, bytes);
+    return launch(s);
+  });
+}
+
+CUresult CUDAAPI stream_get_context(CUstream s, CUcontext* context) {
+  return contextless_call({"cuStreamGetCtx", s}, [&] {
+    const stream* const found = find_stream(s);
+    if (found == nullptr) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *context = &the_world().contexts[found->device];
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult CUDAAPI stream_synchronize(CUstream s) {
   return driver_call({"cuStreamSynchronize", s}, [&] { return synchronize_stream(s); });
 }
@@ -161,6 +179,8 @@ void* entry_point(const std::string& name) {
       {"cuMemGetInfo", address_of(mem_get_info)},
       {"cuMemcpyHtoDAsync", address_of(copy_host_to_device)},
       {"cuMemcpyDtoHAsync", address_of(copy_device_to_host)},
+      {"cuMemsetD8Async", address_of(fill_bytes)},
+      {"cuStreamGetCtx", address_of(stream_get_context)},
       {"cuStreamSynchronize", address_of(stream_synchronize)},
       {"cuStreamIsCapturing", address_of(stream_is_capturing)},
       {"cuStreamGetId", address_of(stream_get_id)},

@@ -1,4 +1,5 @@
 // The backend conformance suite on the CUDA backend over the fake.
+#include "../backend/contents_conformance.hpp"
 #include "../backend/virtual_memory_conformance.hpp"
 #include "fake_cuda.hpp"
 
@@ -39,6 +40,7 @@ class cuda_fixture {
 
 TYPE_TO_STRING(cuda_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(cuda_fixture);
+PAGESIFT_CONTENTS_CONFORMANCE(cuda_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(cuda_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(cuda_fixture);
 PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(cuda_fixture);

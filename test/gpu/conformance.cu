@@ -1,4 +1,5 @@
 // The backend conformance suite on a real device.
+#include "../backend/contents_conformance.hpp"
 #include "../backend/virtual_memory_conformance.hpp"
 #include "device_work.hpp"
 
@@ -39,6 +40,7 @@ class device_fixture {
 
 TYPE_TO_STRING(device_fixture);
 PAGESIFT_BACKEND_CONFORMANCE(device_fixture);
+PAGESIFT_CONTENTS_CONFORMANCE(device_fixture);
 PAGESIFT_STREAMS_CONFORMANCE(device_fixture);
 PAGESIFT_BLOCKING_CONFORMANCE(device_fixture);
 PAGESIFT_VIRTUAL_MEMORY_CONFORMANCE(device_fixture);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <pagesift/backend/backend.hpp>
+#include <pagesift/backend/cuda_announcer.hpp>
 #include <pagesift/backend/cuda_driver.hpp>
 #include <pagesift/backend/cuda_guard.hpp>
 #include <pagesift/backend/cuda_mapper.hpp>
 #include <pagesift/backend/cuda_mapping_functions.hpp>
+#include <pagesift/backend/memory_contents.hpp>
 #include <pagesift/backend/memory_place.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
@@ -36,6 +38,7 @@ class cuda_backend : public cuda_mapper {
  public:
   using stream_type = cudaStream_t;
   using event_type = cudaEvent_t;
+  using announcer_type = cuda_announcer;
 
   static constexpr const char* memory_name = "device memory";
 
@@ -182,6 +185,31 @@ class cuda_backend : public cuda_mapper {
     });
   }
 
+  // For those who look for mistakes (see memory_contents.hpp).
+
+  /// Fills memory after the work submitted to `stream` so far; does not wait. Refused on a
+  /// capturing stream, whose capture stays valid.
+  status fill(void* p, unsigned char byte, std::size_t bytes, stream_type stream) const noexcept {
+    return submit("cuMemsetD8Async", stream, [&](CUstream handle) {
+      return driver_->fill_bytes(reinterpret_cast<CUdeviceptr>(p), byte, bytes, handle);
+    });
+  }
+
+  /// Whether the stream belongs to another device. False where CUDA does not tell. A default
+  /// stream's handle means this device's here. Precondition: it is not capturing.
+  [[nodiscard]] bool is_elsewhere(stream_type stream) const noexcept {
+    const CUstream handle = explicit_stream(stream);
+    CUcontext context = nullptr;
+    if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD ||
+        driver_->stream_get_context(handle, &context) != CUDA_SUCCESS || context == context_) {
+      return false;
+    }
+    const cuda_context_guard current{*driver_, context};
+    CUdevice device = 0;
+    return current.result() == CUDA_SUCCESS && driver_->ctx_get_device(&device) == CUDA_SUCCESS &&
+           device != device_;
+  }
+
  private:
   cuda_backend(const cuda_driver& driver, int device, CUcontext context)
       : cuda_mapper{driver, cuda_mapping_functions::get(), device, context} {}
@@ -214,6 +242,15 @@ class cuda_backend : public cuda_mapper {
   /// For copies between host and device: submits one and waits for it.
   template <typename Call>
   status copy(const char* name, stream_type stream, Call&& call) const noexcept {
+    return submit(name, stream, [&](CUstream handle) {
+      const CUresult submitted = call(handle);
+      return submitted == CUDA_SUCCESS ? driver_->stream_synchronize(handle) : submitted;
+    });
+  }
+
+  /// For work on memory that no capture is to hold.
+  template <typename Call>
+  status submit(const char* name, stream_type stream, Call&& call) const noexcept {
     const stream_state state = inspect(stream);
     if (!state.result.ok() || state.capturing) {
       return state.capturing ? cuda_status(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, name)
@@ -221,8 +258,7 @@ class cuda_backend : public cuda_mapper {
     }
     return on_stream(name, stream, [&](CUstream handle) {
       const cuda_capture_guard relaxed{*driver_};
-      const CUresult submitted = call(handle);
-      return submitted == CUDA_SUCCESS ? driver_->stream_synchronize(handle) : submitted;
+      return call(handle);
     });
   }
 

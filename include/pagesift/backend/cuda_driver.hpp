@@ -63,8 +63,10 @@ struct cuda_driver {
   PFN_cuMemGetInfo_v3020 mem_get_info = nullptr;
   PFN_cuMemcpyHtoDAsync_v3020 copy_host_to_device = nullptr;
   PFN_cuMemcpyDtoHAsync_v3020 copy_device_to_host = nullptr;
+  PFN_cuMemsetD8Async_v3020 fill_bytes = nullptr;
   PFN_cuStreamIsCapturing_v10000 stream_is_capturing = nullptr;
   PFN_cuStreamGetId_v12000 stream_get_id = nullptr;
+  PFN_cuStreamGetCtx_v9020 stream_get_context = nullptr;
   PFN_cuStreamSynchronize_v2000 stream_synchronize = nullptr;
   PFN_cuStreamWaitEvent_v3020 stream_wait_event = nullptr;
   PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange_capture_mode = nullptr;
@@ -140,8 +142,10 @@ inline cuda_driver cuda_driver::load() {
   find_cuda_function(d.mem_get_info, "cuMemGetInfo", 3020);
   find_cuda_function(d.copy_host_to_device, "cuMemcpyHtoDAsync", 3020);
   find_cuda_function(d.copy_device_to_host, "cuMemcpyDtoHAsync", 3020);
+  find_cuda_function(d.fill_bytes, "cuMemsetD8Async", 3020);
   find_cuda_function(d.stream_is_capturing, "cuStreamIsCapturing", 10000);
   find_cuda_function(d.stream_get_id, "cuStreamGetId", 12000);
+  find_cuda_function(d.stream_get_context, "cuStreamGetCtx", 9020);
   find_cuda_function(d.stream_synchronize, "cuStreamSynchronize", 2000);
   find_cuda_function(d.stream_wait_event, "cuStreamWaitEvent", 3020);
   find_cuda_function(d.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010);

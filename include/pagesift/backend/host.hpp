@@ -99,6 +99,12 @@ class host_backend {
     return {};
   }
 
+  // For those who look for mistakes (see memory_contents.hpp).
+  status fill(void* p, unsigned char byte, std::size_t bytes, stream_type) noexcept {
+    std::memset(p, byte, bytes);
+    return {};
+  }
+
   [[nodiscard]] std::string describe(int code) const {
     return std::generic_category().message(code);
   }

@@ -25,6 +25,7 @@ class simulated_backend : public simulated_mapper {
  public:
   using stream_type = simulated_stream;
   using event_type = simulated_event;
+  using announcer_type = simulated_announcer<simulated_device>;
 
   static constexpr const char* memory_name = "simulated memory";
 
@@ -77,6 +78,7 @@ class simulated_backend : public simulated_mapper {
         return failure("release", simulated_code::invalid_value);
       }
       device.space_.give_back(p);
+      device.contents_.clear({p, bytes});
       return status{};
     });
   }
@@ -223,7 +225,53 @@ class simulated_backend : public simulated_mapper {
 
   [[nodiscard]] std::string describe(int code) const { return describe_simulated(code); }
 
+  // For those who look for mistakes (see memory_contents.hpp). The judge sees to it that they come
+  // after all that was done to the bytes before.
+
+  status fill(void* p, unsigned char byte, std::size_t bytes, stream_type s) noexcept {
+    return call(simulated_call::fill, [&](simulated_device& device, lock&) {
+      simulation::stream* const stream = looking("fill", device, p, bytes, s);
+      if (stream == nullptr) {
+        return failure("fill", simulated_code::capture_forbids);
+      }
+      device.note_use(*stream, p, bytes);
+      device.work_.submit(*stream, {nullptr, nullptr});
+      device.contents_.fill({p, bytes}, byte);
+      return status{};
+    });
+  }
+
+  /// The host waits for the stream's work.
+  status copy_to_host(void* to, const void* p, std::size_t bytes, stream_type s) noexcept {
+    return call(simulated_call::copy_to_host, [&](simulated_device& device, lock& held) {
+      simulation::stream* const stream = looking("copy_to_host", device, p, bytes, s);
+      if (stream == nullptr) {
+        return failure("copy_to_host", simulated_code::capture_forbids);
+      }
+      device.note_use(*stream, p, bytes);
+      if (!device.wait_for(held, *device.submit_record(*stream))) {
+        return failure("copy_to_host", simulated_code::deadlock);
+      }
+      device.contents_.read(to, {p, bytes});
+      return status{};
+    });
+  }
+
  private:
+  /// The stream, for work on bytes that come after all that was done to them; nullptr where it is
+  /// capturing, or dead.
+  [[nodiscard]] static simulation::stream* looking(const char* call, simulated_device& device,
+                                                   const void* p, std::size_t bytes,
+                                                   stream_type s) {
+    simulation::stream* const stream = device.checked(call, s);
+    if (stream == nullptr || device.captures_.capturing(*stream)) {
+      return nullptr;
+    }
+    stream->clock.join(device.streams_.host());
+    device.judge_.looked_at(call, p, bytes, stream->clock);
+    return stream;
+  }
+
   [[nodiscard]] static bool breaks_capture(simulated_device& device) {
     return !device.options_.relaxed_sections && device.captures_.unsafe_call();
   }

@@ -31,16 +31,18 @@ enum class simulated_call : unsigned char {
   create,
   destroy,
   map,
-  unmap
+  unmap,
+  fill,
+  copy_to_host
 };
 
-inline constexpr std::size_t simulated_call_count = 18;
+inline constexpr std::size_t simulated_call_count = 20;
 
 [[nodiscard]] constexpr const char* name_of(simulated_call call) noexcept {
   constexpr std::array<const char*, simulated_call_count> names{
-      "acquire", "release",   "memory",      "inspect", "create_event", "destroy_event",
-      "record",  "query",     "synchronize", "wait",    "fence",        "can_map",
-      "reserve", "unreserve", "create",      "destroy", "map",          "unmap"};
+      "acquire", "release",     "memory", "inspect", "create_event", "destroy_event", "record",
+      "query",   "synchronize", "wait",   "fence",   "can_map",      "reserve",       "unreserve",
+      "create",  "destroy",     "map",    "unmap",   "fill",         "copy_to_host"};
   return names[static_cast<std::size_t>(call)];
 }
 

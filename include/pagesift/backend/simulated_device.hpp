@@ -1,8 +1,10 @@
 // The simulated device as a test sees it: streams that run when told, and a judge of every block.
 #pragma once
 
+#include <pagesift/backend/simulated_announcer.hpp>
 #include <pagesift/backend/simulated_calls.hpp>
 #include <pagesift/backend/simulated_captures.hpp>
+#include <pagesift/backend/simulated_contents.hpp>
 #include <pagesift/backend/simulated_judge.hpp>
 #include <pagesift/backend/simulated_mapping.hpp>
 #include <pagesift/backend/simulated_memory.hpp>
@@ -282,6 +284,24 @@ class simulated_device {
 
   // Memory and events.
 
+  /// Somebody's kernel wrote `byte` to these bytes, in whatever order: what is in them, without a
+  /// word to the judge.
+  void scribble(const void* p, std::size_t bytes, unsigned char byte) {
+    const std::lock_guard lock{mutex_};
+    contents_.fill({p, bytes}, byte);
+  }
+
+  /// Calls `act` with what tools were told of memory.
+  template <typename Act>
+  void announce(Act act) {
+    const std::lock_guard lock{mutex_};
+    act(announcements_);
+  }
+  [[nodiscard]] simulated_announcements announced() const {
+    const std::lock_guard lock{mutex_};
+    return announcements_;
+  }
+
   void set_budget(std::size_t bytes) {
     const std::lock_guard lock{mutex_};
     options_.budget_bytes = bytes;
@@ -409,6 +429,8 @@ class simulated_device {
   simulation::mapped_memory mapped_;
   simulation::judge judge_;
   simulation::stream_set streams_;
+  simulation::contents contents_;
+  simulated_announcements announcements_;
   simulation::capture_set captures_;
   simulation::work_queues work_;
   simulation::call_book book_;

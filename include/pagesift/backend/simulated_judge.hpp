@@ -52,6 +52,16 @@ class judge {
     live_.add(range);
   }
 
+  /// The pool looks at bytes or writes to them, on a stream whose work knows `position`.
+  void looked_at(const char* how, const void* p, std::size_t bytes, const vector_clock& position) {
+    const byte_range range{p, bytes};
+    if (!space_.holds(range.begin, range.end) && !is_mapped(range)) {
+      report(std::string{how} + " " + name_of(p, bytes) + ", which the backend does not hold");
+    }
+    report_uncovered(std::string{how} + " " + name_of(p, bytes) + ", not ordered after ", range,
+                     position);
+  }
+
   void handed_back(const void* p, std::size_t bytes) {
     if (bytes != 0 && !live_.remove({p, bytes})) {
       report("a user gave back " + name_of(p, bytes) + ", which was not handed out so");

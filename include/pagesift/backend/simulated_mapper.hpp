@@ -92,6 +92,7 @@ class simulated_mapper : public simulated_caller {
         return failure("unmap", simulated_code::invalid_value);
       }
       device.mapped_.unmap({p, bytes});
+      device.contents_.clear({p, bytes});
       return status{};
     });
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/back/address_map.hpp>
+#include <pagesift/backend/memory_contents.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 #include <pagesift/pool/options.hpp>
@@ -18,6 +19,13 @@ template <typename Backend>
   const bool asked = options.mapping.gpu_direct_rdma || !options.mapping.peers.empty();
   const bool must = options.backing == backing::virtual_memory || asked;
   if (options.backing == backing::plain) {
+    return false;
+  }
+  if (options.announce && announces_memory_v<Backend>) {
+    if (must) {
+      throw invalid_argument{
+          "memory that is announced to tools must be plain, not mapped behind reserved addresses"};
+    }
     return false;
   }
   if constexpr (is_virtual_backend_v<Backend>) {

@@ -10,7 +10,7 @@ namespace pagesift {
 class hit_gate {
  public:
   /// What may close it; each on its own.
-  enum reason : unsigned { captures = 1, forked = 64, exiting = 128 };
+  enum reason : unsigned { captures = 1, watched = 2, forked = 4, exiting = 8 };
 
   [[nodiscard]] bool open() const noexcept { return closed_.load(std::memory_order_relaxed) == 0; }
 

@@ -48,6 +48,11 @@ status carry_out(pool_lock& lock, pool_state<Backend>& state, assembly& a) noexc
   const std::size_t new_bytes = a.new_pages() * page_bytes;
   state.growing_bytes += new_bytes;
   const status result = move_range(lock, state, [&] {
+    for (const assembly_piece& p : a.pieces) {
+      if (!p.is_new) {
+        note_memory_leaves(state, p.piece->start, p.piece->bytes());
+      }
+    }
     return piece_mover<Backend>{state.backend, state.options.mapping}.move(a);
   });
   state.growing_bytes -= new_bytes;
@@ -73,6 +78,7 @@ status release_mapped(pool_lock& lock, pool_state<Backend>& state, granule* firs
     piece_mover<Backend> mover{state.backend, state.options.mapping};
     status each;
     for (granule* g = first; g != nullptr && each.ok(); g = g->next) {
+      note_memory_leaves(state, g->start, g->bytes());
       each = mover.release(*g, lost);
       failed = each.ok() ? nullptr : g;
     }

@@ -3,6 +3,7 @@
 
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/bytes.hpp>
+#include <pagesift/pool/checked/misuse_report.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -14,13 +15,20 @@ inline constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 
 /// What a pool checks at each call.
 enum class checks : unsigned char {
+  /// As the environment variable PAGESIFT_CHECKS says when the pool is made (standard, trusted or
+  /// full; anything else is refused); `standard` where it is not set.
+  automatic,
   /// A request on a bound stream asks whether the stream captures; a block freed twice is left
   /// alone the second time, also when two threads do it at once.
   standard,
   /// The caller promises that no bound stream captures when it is asked for memory, and that no two
   /// threads free the same block at once. Saves a call into the driver and an atomic exchange; all
   /// that orders memory between streams stays as it is.
-  trusted
+  trusted,
+  /// For debugging: every block is looked at when it is handed out and when it is freed, and
+  /// mistakes are reported (`on_misuse`). No request takes the short way, each block needs 512 to
+  /// 767 bytes more, a free waits for its stream (docs/debugging.md).
+  full
 };
 
 /// Where a pool's memory comes from.
@@ -56,7 +64,23 @@ struct pool_options {
   /// us with 16 threads on an H200) each time.
   std::size_t seal_bytes = 32 * mebibyte;
 
-  pagesift::checks checks = pagesift::checks::standard;
+  /// `options()` of a pool says what it came to.
+  pagesift::checks checks = pagesift::checks::automatic;
+
+  /// Told of each mistake that `checks::full` finds, and of the blocks still in use when the pool
+  /// is destroyed; called in the thread that found it, without a lock, and must not throw. If it
+  /// returns, the pool goes on: what was freed wrongly is left alone. Without it a report is
+  /// printed on stderr, and unless it is about a leak the process is aborted.
+  std::function<void(const misuse_report&)> on_misuse;
+
+  /// With `checks::full`, also report a block freed on another stream than it was allocated on.
+  /// That is legal where the caller made the one wait for the other, which the pool cannot see.
+  bool report_stream_changes = false;
+
+  /// Tell tools about each block, by NVTX's memory registration, so that compute-sanitizer reports
+  /// accesses outside of blocks. Memory is then `backing::plain`, and no request takes the short
+  /// way. Without effect where the CUDA Toolkit has no nvtx3/nvToolsExtMem.h, or no tool listens.
+  bool announce = false;
 
   /// `peak_in_use` is the true peak although several threads or streams use the pool; else it may
   /// be above it (see `pool_stats`). Costs two atomic additions a pair, on a line that all threads

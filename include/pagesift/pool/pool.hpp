@@ -141,6 +141,11 @@ class basic_pool : private kept_state<Backend> {
   /// Sets the peaks to the present values; changes nothing else.
   void reset_peaks() noexcept;
 
+  /// With `checks::full`: reports each block in use as a leak (`pool_options::on_misuse`), as the
+  /// destructor does; for pools that are never destroyed. Returns how many there are, 0 with other
+  /// checks. \throws std::bad_alloc
+  std::size_t report_leaks() const { return state_.watch ? state_.watch->report_leaks() : 0; }
+
   [[nodiscard]] const pool_options& options() const noexcept { return state_.options; }
   [[nodiscard]] Backend& backend() noexcept { return state_.backend; }
 
@@ -170,6 +175,8 @@ class basic_pool : private kept_state<Backend> {
                                      std::size_t alignment);
   void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
 
+  [[nodiscard]] void* allocate_beyond_hits(stream_type stream, const wanted_block& wanted,
+                                           std::size_t alignment);
   [[nodiscard]] void* allocate_slowly(stream_type stream, const wanted_block& wanted,
                                       std::size_t alignment);
   /// Hands out the taker's newest block of the class, or searches further.
@@ -177,7 +184,9 @@ class basic_pool : private kept_state<Backend> {
                                    std::optional<stream_type> stream);
 
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
+  void free_beyond_hits(const void* p, std::size_t bytes, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
+  void free_unordered(const void* p) noexcept;
   void place(const unplaced_block& b, stream_type stream) noexcept;
 
   [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
@@ -232,6 +241,10 @@ basic_pool<Backend>::~basic_pool() {
   if (state_.gate.out_of_reach() || process_life::get().exiting()) {
     return;
   }
+  try {
+    (void)report_leaks();
+  } catch (const std::bad_alloc&) {
+  }
   pool_lock lock{state_.caches};
   lock.freeze();
   if (state_.memory.has_incomplete()) {
@@ -251,7 +264,7 @@ void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, st
       return p;
     }
   }
-  return allocate_slowly(stream, wanted, alignment);
+  return allocate_beyond_hits(stream, wanted, alignment);
 }
 
 template <typename Backend>
@@ -264,7 +277,7 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
       return p;
     }
   }
-  return allocate_slowly(on.stream_, wanted, alignment);
+  return allocate_beyond_hits(on.stream_, wanted, alignment);
 }
 
 template <typename Backend>
@@ -278,11 +291,24 @@ void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, v
   }
 }
 
+/// A request that was no hit, by way of the watch where there is one.
+template <typename Backend>
+PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_beyond_hits(stream_type stream,
+                                                                       const wanted_block& wanted,
+                                                                       std::size_t alignment) {
+  require_reach(state_);
+  if (state_.watch == nullptr) {
+    return allocate_slowly(stream, wanted, alignment);
+  }
+  return state_.watch->allocate(wanted.bytes, alignment, stream, [&](std::size_t bytes) {
+    return allocate_slowly(stream, {bytes, class_of(bytes, alignment)}, alignment);
+  });
+}
+
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type stream,
                                                                   const wanted_block& wanted,
                                                                   std::size_t alignment) {
-  require_reach(state_);
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   const request r = make_request(wanted.bytes, alignment);
@@ -304,10 +330,14 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
-  const request wanted = make_request(bytes, alignment);
   require_reach(state_);
-  pool_lock lock{state_.caches};
-  return serve_slowly(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
+  const auto serve = [&](std::size_t needed) {
+    const request wanted = make_request(needed, alignment);
+    pool_lock lock{state_.caches};
+    return serve_slowly(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
+  };
+  return state_.watch == nullptr ? serve(bytes)
+                                 : state_.watch->allocate(bytes, alignment, std::nullopt, serve);
 }
 
 template <typename Backend>
@@ -330,7 +360,7 @@ void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const re
 }
 
 template <typename Backend>
-void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) noexcept {
+void basic_pool<Backend>::deallocate(void* p, std::size_t bytes, stream_type stream) noexcept {
   if (p == nullptr) {
     return;
   }
@@ -338,7 +368,23 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t, stream_type stream) n
   if (known != nullptr && state_.gate.open()) {
     free_on(*known, p, stream);
   } else {
+    free_beyond_hits(p, bytes, stream);
+  }
+}
+
+/// A free that does not take the short way, by way of the watch where there is one.
+template <typename Backend>
+PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_beyond_hits(const void* p, std::size_t bytes,
+                                                                  stream_type stream) noexcept {
+  if (state_.gate.out_of_reach()) {
+    return;
+  }
+  if (state_.watch == nullptr) {
     free_slowly(p, stream);
+  } else {
+    state_.watch->deallocate(p, bytes, stream, [&](const void* q, bool on_that_stream) {
+      on_that_stream ? free_slowly(q, stream) : free_unordered(q);
+    });
   }
 }
 
@@ -355,9 +401,6 @@ PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, cons
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
                                                              stream_type stream) noexcept {
-  if (state_.gate.out_of_reach()) {
-    return;
-  }
   block* b = nullptr;
   {
     const pool_lock lock{state_.caches};
@@ -398,7 +441,8 @@ void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
   if (seen.capturing) {
     throw capture_error{"record_use named a stream that is capturing a graph"};
   }
-  block* const b = state_.memory.heap.find(p);
+  const void* const start = state_.watch == nullptr ? p : state_.watch->note_other_use(p);
+  block* const b = state_.memory.heap.find(start);
   if (b == nullptr || !b->in_users_hands()) {
     throw invalid_argument{"record_use named memory that nobody has from this pool"};
   }
@@ -406,10 +450,25 @@ void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
 }
 
 template <typename Backend>
-void basic_pool<Backend>::deallocate_sync(void* p, std::size_t) noexcept {
+void basic_pool<Backend>::deallocate_sync(void* p, std::size_t bytes) noexcept {
   if (p == nullptr || state_.gate.out_of_reach()) {
     return;
   }
+  if (state_.watch == nullptr) {
+    free_unordered(p);
+    return;
+  }
+  const auto users_are_done = [&] {
+    pool_lock lock{state_.caches};
+    return state_.captures.none() && fence(lock, state_).ok();
+  };
+  state_.watch->deallocate_sync(p, bytes, users_are_done(),
+                                [&](const void* q, bool) { free_unordered(q); });
+}
+
+/// Frees a block whose last use may have been on any stream.
+template <typename Backend>
+void basic_pool<Backend>::free_unordered(const void* p) noexcept {
   pool_lock lock{state_.caches};
   if (block* b = claim_at(state_, p)) {
     const bool complete = state_.captures.none() && fence(lock, state_).ok();

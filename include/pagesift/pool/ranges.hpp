@@ -71,8 +71,13 @@ status add_range(pool_lock& lock, pool_state<Backend>& state, std::size_t pages)
   auto prepared = state.memory.heap.prepare(pages + 1);
   const std::size_t reserved = std::min(allowed, (pages + 1) * page_bytes);
   state.growing_bytes += reserved;
-  const acquisition a =
-      move_range(lock, state, [&] { return acquire_pages(state.backend, pages, reserved); });
+  const acquisition a = move_range(lock, state, [&] {
+    const acquisition got = acquire_pages(state.backend, pages, reserved);
+    if (got.memory != nullptr) {
+      note_memory_came(state, got.memory, got.bytes);
+    }
+    return got;
+  });
   state.growing_bytes -= reserved;
   if (a.memory == nullptr) {
     state.memory.heap.discard(std::move(prepared));
@@ -90,8 +95,14 @@ status release_range(pool_lock& lock, pool_state<Backend>& state, granule& g) no
   page_heap& heap = state.memory.heap;
   void* memory = g.place->space->acquired;
   const std::size_t bytes = g.place->space->acquired_bytes;
-  const status result =
-      move_range(lock, state, [&] { return state.backend.release(memory, bytes); });
+  const status result = move_range(lock, state, [&] {
+    note_memory_leaves(state, memory, bytes);
+    const status released = state.backend.release(memory, bytes);
+    if (!released.ok()) {
+      note_memory_came(state, memory, bytes);
+    }
+    return released;
+  });
   if (!result.ok()) {
     heap.put_back(g);
     return result;

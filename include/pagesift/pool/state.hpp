@@ -5,7 +5,9 @@
 #include <pagesift/front/idle_memory.hpp>
 #include <pagesift/front/last_streams.hpp>
 #include <pagesift/pool/batch_requests.hpp>
+#include <pagesift/pool/checked/block_watch.hpp>
 #include <pagesift/pool/counters.hpp>
+#include <pagesift/pool/environment.hpp>
 #include <pagesift/pool/hit_gate.hpp>
 #include <pagesift/pool/known_captures.hpp>
 #include <pagesift/pool/options.hpp>
@@ -15,6 +17,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace pagesift {
@@ -26,7 +29,15 @@ struct pool_state {
   using stream_type = typename Backend::stream_type;
 
   pool_state(Backend b, pool_options o)
-      : backend{b}, options{std::move(o)}, counters{caches}, memory{b, caches} {}
+      : backend{b},
+        options{with_environment(std::move(o))},
+        counters{caches},
+        memory{b, caches},
+        watch{block_watch<Backend>::wanted(options)
+                  ? std::make_unique<block_watch<Backend>>(backend, options)
+                  : nullptr} {
+    gate.set(hit_gate::watched, watch != nullptr);
+  }
 
   Backend backend;
   const pool_options options;
@@ -39,6 +50,7 @@ struct pool_state {
   idle_memory<Backend> memory;
   hit_gate gate;
   known_captures<stream_type> captures{gate};
+  const std::unique_ptr<block_watch<Backend>> watch;  ///< in checked mode, else null
   batch_requests batch;
   std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
   std::atomic<bool> idle_abounds{false};  ///< a third of what is held, or more, was idle last time
@@ -57,6 +69,22 @@ struct pool_state {
   /// Blocks taken back and ranges taken or released so far. Precondition: every cache is locked.
   [[nodiscard]] std::uint64_t arrivals() const noexcept { return caches.frees() + ranges_moved; }
 };
+
+/// Memory has come from the backend; only the caller knows of it yet.
+template <typename Backend>
+void note_memory_came(pool_state<Backend>& state, const void* p, std::size_t bytes) noexcept {
+  if (state.watch != nullptr) {
+    state.watch->came(p, bytes);
+  }
+}
+
+/// Memory that nobody else knows of is about to be given back to the backend, or moved.
+template <typename Backend>
+void note_memory_leaves(pool_state<Backend>& state, const void* p, std::size_t bytes) noexcept {
+  if (state.watch != nullptr) {
+    state.watch->leaves(p, bytes);
+  }
+}
 
 /// Runs `f` without any lock, and takes the same locks again. Every backend call that may block and
 /// every call of user code goes through here, so that no other thread waits for it.
