@@ -144,7 +144,7 @@ template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
                                      typename Backend::stream_type stream, stream_id id,
                                      const wanted_block& wanted) noexcept {
-  if (!state.gate.open()) {
+  if (!state.gate.open_to_requests()) {
     return nullptr;
   }
   remembered_stream<Backend>* known = last_streams<Backend>::find(state.number, stream);

@@ -5,6 +5,7 @@
 #include <pagesift/front/idle_memory.hpp>
 #include <pagesift/front/last_streams.hpp>
 #include <pagesift/pool/batch_requests.hpp>
+#include <pagesift/pool/capture_arenas.hpp>
 #include <pagesift/pool/counters.hpp>
 #include <pagesift/pool/hit_gate.hpp>
 #include <pagesift/pool/known_captures.hpp>
@@ -14,6 +15,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace pagesift {
@@ -38,6 +40,8 @@ struct pool_state {
   idle_memory<Backend> memory;
   hit_gate gate;
   known_captures<stream_type> captures{gate};
+  std::conditional_t<is_capturing_backend_v<Backend>, capture_arenas<Backend>, no_capture_arenas>
+      arenas;
   batch_requests batch;
   std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
   std::atomic<bool> idle_abounds{false};  ///< a third of what is held, or more, was idle last time
