@@ -81,10 +81,9 @@ TEST_CASE("the message of a backend's failure holds call, code and text") {
   CHECK(error.code() == 700);
 }
 
-TEST_CASE("the message of a refused capture holds the size and what to do") {
-  const std::string what = pagesift::capture_error{4096}.what();
-  CHECK(contains(what, "a request of 4096 bytes"));
-  CHECK(contains(what, "allocate before the capture begins"));
+TEST_CASE("the message of a refused capture holds the size and the reason") {
+  CHECK(std::string{pagesift::capture_error{4096, "whose capture was invalidated"}.what()} ==
+        "pagesift: a request of 4096 bytes named a stream whose capture was invalidated");
 }
 
 }  // namespace

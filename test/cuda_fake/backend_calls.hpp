@@ -107,17 +107,11 @@ inline std::vector<backend_call> backend_calls() {
       {"cuMemcpyDtoHAsync",
        [](scene& s) { return s.backend.copy_to_host(&s.word, s.memory, 4, s.stream); }},
       {"cuMemsetD8Async", [](scene& s) { return s.backend.fill(s.memory, 1, 4, s.stream); }},
+      {"cuMemFree", [](scene& s) { return s.backend.fence(); }},
       {"cuEventDestroy", [](scene& s) { return s.backend.destroy_event(s.event); }},
   };
   for (const backend_call& call : mapping_calls()) {
     calls.push_back(call);
   }
-  return calls;
-}
-
-/// `backend_calls` and the one that ends captures.
-inline std::vector<backend_call> backend_calls_and_fence() {
-  auto calls = backend_calls();
-  calls.push_back({"cuCtxSynchronize", [](backend_scene& s) { return s.backend.fence(); }});
   return calls;
 }

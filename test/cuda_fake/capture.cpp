@@ -90,7 +90,12 @@ CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode) {
   if (s->capturing || is_legacy(*s)) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
-  s->capturing = std::make_shared<capture>(capture{mode, std::this_thread::get_id(), s->id});
+  world& w = the_world();
+  const auto graph = reinterpret_cast<CUgraph>(w.last_graph += 16);
+  const auto content = std::make_shared<graph_content>();
+  s->capturing = std::make_shared<capture>(
+      capture{mode, std::this_thread::get_id(), s->id, ++w.last_id, graph, content});
+  s->dependencies.clear();
   return CUDA_SUCCESS;
 }
 
@@ -112,8 +117,10 @@ CUresult end_capture(CUstream handle, CUgraph* graph) {
       entry.second.capturing.reset();
     }
   }
-  static char some_graph;
-  *graph = ended->valid ? reinterpret_cast<CUgraph>(&some_graph) : nullptr;
+  *graph = ended->valid ? ended->graph : nullptr;
+  if (ended->valid) {
+    the_world().graphs[ended->graph] = ended->content;
+  }
   return ended->valid ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 

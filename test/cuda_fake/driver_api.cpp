@@ -156,6 +156,51 @@ CUresult CUDAAPI event_synchronize(CUevent e) {
   return driver_call({"cuEventSynchronize"}, [&] { return synchronize(e); });
 }
 
+CUresult CUDAAPI stream_get_capture_info(CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                         CUgraph* graph, const CUgraphNode** nodes,
+                                         std::size_t* count) {
+  return driver_call({"cuStreamGetCaptureInfo", s},
+                     [&] { return capture_info(s, status, id, graph, nodes, nullptr, count); });
+}
+
+CUresult CUDAAPI stream_get_capture_info_with_edges(CUstream s, CUstreamCaptureStatus* status,
+                                                    cuuint64_t* id, CUgraph* graph,
+                                                    const CUgraphNode** nodes,
+                                                    const CUgraphEdgeData** edges,
+                                                    std::size_t* count) {
+  return driver_call({"cuStreamGetCaptureInfo", s},
+                     [&] { return capture_info(s, status, id, graph, nodes, edges, count); });
+}
+
+CUresult CUDAAPI graph_node_get_dependencies(CUgraphNode node, CUgraphNode* nodes,
+                                             std::size_t* count) {
+  return driver_call({"cuGraphNodeGetDependencies"},
+                     [&] { return node_dependencies(node, nodes, nullptr, count); });
+}
+
+CUresult CUDAAPI graph_node_get_dependencies_with_edges(CUgraphNode node, CUgraphNode* nodes,
+                                                        CUgraphEdgeData* edges,
+                                                        std::size_t* count) {
+  return driver_call({"cuGraphNodeGetDependencies"},
+                     [&] { return node_dependencies(node, nodes, edges, count); });
+}
+
+CUresult CUDAAPI user_object_create(CUuserObject* object, void* data, CUhostFn destroy, unsigned,
+                                    unsigned) {
+  return driver_call({"cuUserObjectCreate"},
+                     [&] { return create_user_object(object, data, destroy); });
+}
+
+CUresult CUDAAPI user_object_release(CUuserObject object, unsigned) {
+  return driver_call({"cuUserObjectRelease"}, [&] { return release_user_object(object); });
+}
+
+CUresult CUDAAPI graph_retain_user_object(CUgraph graph, CUuserObject object, unsigned,
+                                          unsigned flags) {
+  return driver_call({"cuGraphRetainUserObject"},
+                     [&] { return retain_user_object(graph, object, flags); });
+}
+
 template <typename Function>
 void* address_of(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -163,7 +208,11 @@ void* address_of(Function* function) {
 
 }  // namespace
 
-void* entry_point(const std::string& name) {
+void* entry_point(const std::string& name, unsigned version) {
+  // Functions that came to tell edges in CUDA 12.3; older versions can still be had.
+  static const std::map<std::string, void*> with_edges{
+      {"cuStreamGetCaptureInfo", address_of(stream_get_capture_info_with_edges)},
+      {"cuGraphNodeGetDependencies", address_of(graph_node_get_dependencies_with_edges)}};
   static const std::map<std::string, void*> functions{
       {"cuInit", address_of(init)},
       {"cuDeviceGetCount", address_of(device_get_count)},
@@ -190,9 +239,17 @@ void* entry_point(const std::string& name) {
       {"cuEventDestroy", address_of(event_destroy)},
       {"cuEventRecord", address_of(event_record)},
       {"cuEventQuery", address_of(event_query)},
-      {"cuEventSynchronize", address_of(event_synchronize)}};
+      {"cuEventSynchronize", address_of(event_synchronize)},
+      {"cuStreamGetCaptureInfo", address_of(stream_get_capture_info)},
+      {"cuGraphNodeGetDependencies", address_of(graph_node_get_dependencies)},
+      {"cuUserObjectCreate", address_of(user_object_create)},
+      {"cuUserObjectRelease", address_of(user_object_release)},
+      {"cuGraphRetainUserObject", address_of(graph_retain_user_object)}};
   if (the_world().removed.count(name) != 0) {
     return nullptr;
+  }
+  if (version >= 12030 && with_edges.count(name) != 0) {
+    return with_edges.at(name);
   }
   const auto found = functions.find(name);
   if (found != functions.end()) {

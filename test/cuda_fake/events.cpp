@@ -49,6 +49,7 @@ CUresult record(CUevent e, CUstream handle) {
     return forbidden;
   }
   recorded->captured = s->capturing;
+  recorded->dependencies = s->dependencies;
   if (!s->capturing) {
     recorded->recorded = submit(*s);
   }
@@ -70,7 +71,11 @@ CUresult wait(CUstream handle, CUevent e) {
                              : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
   if (awaited->captured) {
-    s->capturing = awaited->captured;  // the stream joins that capture
+    if (!s->capturing) {
+      s->capturing = awaited->captured;  // the stream joins that capture
+      s->dependencies.clear();
+    }
+    depend(*s, awaited->dependencies);
   } else {
     submit(*s, {awaited->recorded});
   }

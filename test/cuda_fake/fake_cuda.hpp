@@ -60,6 +60,9 @@ std::size_t context_depth();
 /// Runs all work submitted to `stream` so far, and what it waits for.
 void complete(CUstream stream);
 void complete_all();
+/// What `stream`, which is capturing, captures next depends on the nodes before by programmatic
+/// edges: it may begin before they have ended.
+void make_programmatic(CUstream stream);
 /// Whether `stream` has work pending.
 [[nodiscard]] bool pending(CUstream stream);
 

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t largest_alignment = std::size_t{2} << 20;
 
+/// The smallest allocations fit beside others in what the driver has taken already.
+std::size_t counted(std::size_t bytes) { return bytes <= 256 ? 0 : bytes; }
+
 /// First address in the mapping that is a multiple of `alignment` and of nothing larger.
 void* place(void* mapped, std::size_t alignment) {
   const auto from = reinterpret_cast<std::uintptr_t>(mapped);
@@ -25,7 +28,7 @@ CUresult allocate(std::size_t bytes, void** p) {
   if (const CUresult forbidden = potentially_unsafe()) {
     return forbidden;
   }
-  if (bytes > w.bytes_each - w.used[device]) {
+  if (counted(bytes) > w.bytes_each - w.used[device]) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   allocation a{device, bytes, nullptr, bytes + 2 * largest_alignment};
@@ -36,7 +39,7 @@ CUresult allocate(std::size_t bytes, void** p) {
   }
   *p = place(a.mapped, w.alignment);
   w.allocations[*p] = a;
-  w.used[device] += bytes;
+  w.used[device] += counted(bytes);
   return CUDA_SUCCESS;
 }
 
@@ -51,7 +54,7 @@ CUresult release(void* p) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   complete_device(found->second.device);
-  w.used[found->second.device] -= found->second.bytes;
+  w.used[found->second.device] -= counted(found->second.bytes);
   munmap(found->second.mapped, found->second.mapped_bytes);
   w.allocations.erase(found);
   return CUDA_SUCCESS;

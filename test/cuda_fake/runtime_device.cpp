@@ -161,8 +161,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   return runtime_call({"cudaStreamDestroy", s}, [&] { return destroy_stream(s); });
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t) {
-  return runtime_call({"cudaGraphDestroy"}, [] { return CUDA_SUCCESS; });
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
+  return runtime_call({"cudaGraphInstantiate"}, [&] { return instantiate(executable, graph); });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return runtime_call({"cudaGraphDestroy"}, [&] { return destroy_graph(graph); });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return runtime_call({"cudaGraphExecDestroy"}, [&] { return destroy_executable(executable); });
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {

@@ -64,6 +64,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* graph) {
   return runtime_call({"cudaStreamEndCapture", s}, [&] { return end_capture(meant(s), graph); });
 }
 
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t s) {
+  return runtime_call({"cudaGraphLaunch", s}, [&] { return launch_graph(executable, meant(s)); });
+}
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus* status) {
   return runtime_call({"cudaStreamIsCapturing", s}, [&] {
     CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -123,11 +127,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, v
                       [&] { return launch(meant(config->stream)); });
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** address, unsigned,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** address, unsigned version,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
   return contextless_runtime_call({"cudaGetDriverEntryPoint"}, [&] {
-    *address = entry_point(symbol);
+    *address = entry_point(symbol, version);
     if (result != nullptr) {
       *result =
           *address == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;

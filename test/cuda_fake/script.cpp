@@ -37,6 +37,9 @@ void shut_down(world& w) {
   w.streams.clear();
   w.handles.clear();
   w.events.clear();
+  w.graphs.clear();
+  w.executables.clear();
+  w.user_objects.clear();
   w.allocations.clear();
   w.log.clear();
   w.counts.clear();

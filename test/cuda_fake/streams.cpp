@@ -89,7 +89,9 @@ CUresult launch(CUstream handle) {
   if (const CUresult forbidden = implicit_dependency(*s)) {
     return forbidden;
   }
-  if (!s->capturing) {
+  if (s->capturing) {
+    capture_node(*s);
+  } else {
     submit(*s);
   }
   return CUDA_SUCCESS;

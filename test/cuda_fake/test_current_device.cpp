@@ -14,7 +14,7 @@ int current_device() {
 }  // namespace
 
 TEST_CASE("every call works on its own device while another is current") {
-  for (const backend_call& call : backend_calls_and_fence()) {
+  for (const backend_call& call : backend_calls()) {
     CAPTURE(call.driver_function);
     fake_cuda::reset();
     backend_scene scene;
@@ -28,7 +28,7 @@ TEST_CASE("every call works on its own device while another is current") {
 }
 
 TEST_CASE("a failing call leaves the current device alone too") {
-  for (const backend_call& call : backend_calls_and_fence()) {
+  for (const backend_call& call : backend_calls()) {
     CAPTURE(call.driver_function);
     fake_cuda::reset();
     backend_scene scene;
@@ -41,7 +41,7 @@ TEST_CASE("a failing call leaves the current device alone too") {
 }
 
 TEST_CASE("every call works in a thread that has no context, and gives it none") {
-  for (const backend_call& call : backend_calls_and_fence()) {
+  for (const backend_call& call : backend_calls()) {
     CAPTURE(call.driver_function);
     fake_cuda::reset();
     backend_scene scene;

@@ -2,7 +2,7 @@
 #include "backend_calls.hpp"
 
 TEST_CASE("code 2 alone is shortage, and any other failure comes back as what it is") {
-  for (const backend_call& call : backend_calls_and_fence()) {
+  for (const backend_call& call : backend_calls()) {
     if (call.driver_function == "cuMemGetInfo") {
       continue;  // it reports no status
     }
@@ -43,7 +43,7 @@ TEST_CASE("a device that is broken has the memory it had, none of it free") {
 }
 
 TEST_CASE("a context that cannot be made current fails every call and is not popped") {
-  for (const backend_call& call : backend_calls_and_fence()) {
+  for (const backend_call& call : backend_calls()) {
     fake_cuda::reset();
     backend_scene scene;
     REQUIRE(cudaSetDevice(1) == cudaSuccess);

@@ -41,7 +41,7 @@ stream* find_stream(CUstream handle) {
   return &w.streams.at(found->second);
 }
 
-position submit(stream& s, std::vector<position> after) {
+position submit(stream& s, std::vector<position> after, std::shared_ptr<void> keeps) {
   world& w = the_world();
   const std::uint64_t legacy = w.legacy[s.device];
   if (s.id == legacy) {
@@ -55,7 +55,7 @@ position submit(stream& s, std::vector<position> after) {
   } else if (s.blocking) {
     after.push_back(w.streams.at(legacy).tail());
   }
-  s.pending.push_back(std::move(after));
+  s.pending.push_back({std::move(after), std::move(keeps)});
   return s.tail();
 }
 
@@ -75,7 +75,7 @@ bool is_complete(position p) {
 void complete_until(position p) {
   while (!is_complete(p)) {
     stream& s = the_world().streams.at(p.stream);
-    for (const position& before : s.pending.front()) {
+    for (const position& before : s.pending.front().after) {
       complete_until(before);
     }
     s.pending.pop_front();

@@ -21,10 +21,37 @@ namespace fake_cuda {
 
 inline constexpr int max_devices = 8;
 
+/// Its destruction is the end: whoever made it is told.
+struct user_object {
+  user_object(CUhostFn how, void* what) : destroy{how}, data{what} {}
+  user_object(const user_object&) = delete;
+  user_object& operator=(const user_object&) = delete;
+  ~user_object() { destroy(data); }
+
+  CUhostFn destroy;
+  void* data;
+};
+
+struct edge {
+  explicit edge(CUgraphNode node) : from{node} {}
+
+  CUgraphNode from;
+  bool programmatic = false;  ///< its end may begin before `from` has ended
+};
+
+/// What a graph consists of. Kept by the capture, the graph, its executables and pending launches.
+struct graph_content {
+  std::map<CUgraphNode, std::vector<edge>> nodes;
+  std::vector<std::shared_ptr<user_object>> objects;
+};
+
 struct capture {
   CUstreamCaptureMode mode;
   std::thread::id thread;
   std::uint64_t origin;  ///< id of the stream it began on
+  std::uint64_t id;
+  CUgraph graph;
+  std::shared_ptr<graph_content> content;
   bool valid = true;
 };
 
@@ -34,14 +61,22 @@ struct position {
   std::uint64_t index = 0;
 };
 
+struct item {
+  std::vector<position> after;
+  std::shared_ptr<void> keeps;  ///< until it has run
+};
+
 struct stream {
   std::uint64_t id = 0;
   int device = 0;
   bool blocking = true;  ///< synchronises with the legacy default stream
   bool destroyed = false;
   std::uint64_t completed = 0;
-  std::deque<std::vector<position>> pending;  ///< for each item, what it waits for
+  std::deque<item> pending;
   std::shared_ptr<capture> capturing;
+  std::vector<edge> dependencies;        ///< of the next node it captures
+  std::vector<CUgraphNode> shown_nodes;  ///< those, as the last call showed them
+  std::vector<CUgraphEdgeData> shown_edges;
 
   [[nodiscard]] position tail() const { return {id, completed + pending.size()}; }
 };
@@ -50,6 +85,7 @@ struct event {
   int device = 0;
   position recorded;                  ///< index 0: never recorded
   std::shared_ptr<capture> captured;  ///< it was last recorded in this capture
+  std::vector<edge> dependencies;     ///< of the stream it was recorded on
 };
 
 struct allocation {
@@ -104,6 +140,10 @@ struct world {
   std::uint64_t legacy[max_devices] = {};
   std::uint64_t last_id = 0;
   std::map<CUevent, event> events;
+  std::map<CUgraph, std::shared_ptr<graph_content>> graphs;
+  std::map<CUgraphExec, std::shared_ptr<graph_content>> executables;
+  std::map<CUuserObject, std::shared_ptr<user_object>> user_objects;  ///< that nothing keeps yet
+  std::uintptr_t last_graph = 0x10;  ///< graphs, nodes, executables and objects share numbers
   std::map<void*, allocation> allocations;
   std::map<std::uintptr_t, reservation> reservations;
   std::map<CUmemGenericAllocationHandle, physical> pieces;
@@ -139,7 +179,7 @@ stream& new_stream(int device, bool blocking);
 /// The stream meant by `handle`, or null: a destroyed one, or a default stream without a context.
 stream* find_stream(CUstream handle);
 /// Adds an item that waits for `after` and for what the legacy default stream's rules say.
-position submit(stream& s, std::vector<position> after = {});
+position submit(stream& s, std::vector<position> after = {}, std::shared_ptr<void> keeps = {});
 /// Positions in a stream that is destroyed and has no work left are complete.
 void forget_if_gone(std::uint64_t id);
 bool is_complete(position p);
@@ -180,6 +220,24 @@ CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode);
 CUresult end_capture(CUstream handle, CUgraph* graph);
 CUresult exchange_capture_mode(CUstreamCaptureMode* mode);
 
+// --- graphs.cpp: with the world locked ---
+/// Appends a node to the capture that `s` takes part in.
+void capture_node(stream& s);
+/// Later nodes of `s` come after `dependencies` too.
+void depend(stream& s, const std::vector<edge>& dependencies);
+CUresult capture_info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
+                      CUgraph* graph, const CUgraphNode** nodes, const CUgraphEdgeData** edges,
+                      std::size_t* count);
+CUresult node_dependencies(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* edges,
+                           std::size_t* count);
+CUresult create_user_object(CUuserObject* object, void* data, CUhostFn destroy);
+CUresult release_user_object(CUuserObject object);
+CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned flags);
+CUresult instantiate(CUgraphExec* executable, CUgraph graph);
+CUresult launch_graph(CUgraphExec executable, CUstream handle);
+CUresult destroy_graph(CUgraph graph);
+CUresult destroy_executable(CUgraphExec executable);
+
 CUresult create_event(CUevent* e);
 CUresult destroy_event(CUevent e);
 CUresult record(CUevent e, CUstream handle);
@@ -205,7 +263,7 @@ void unmap_the_world();
 /// Addresses of the driver's functions for virtual memory.
 const std::map<std::string, void*>& mapping_functions();
 
-/// Address of the driver's function `name`, or null.
-void* entry_point(const std::string& name);
+/// Address of the driver's function `name` as it was in CUDA `version`, or null.
+void* entry_point(const std::string& name, unsigned version);
 
 }  // namespace fake_cuda

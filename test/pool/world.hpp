@@ -87,12 +87,17 @@ class world {
     device.clear_faults();
     device.open_all_gates();
     pool.reset();
-    CHECK(device.acquired_bytes() == 0);
-    CHECK(device.physical_bytes() == 0);
-    CHECK(device.reserved_bytes() == 0);
+    if (!leaves_memory_) {
+      CHECK(device.acquired_bytes() == 0);
+      CHECK(device.physical_bytes() == 0);
+      CHECK(device.reserved_bytes() == 0);
+    }
     CHECK(device.live_events() == 0);
     check_no_violations();
   }
+
+  /// At the end some memory stays with the device: graphs may name it.
+  void leaves_memory_behind() { leaves_memory_ = true; }
 
   void check_no_violations() const {
     for (const std::string& violation : device.violations()) {
@@ -146,6 +151,9 @@ class world {
 
   pagesift::simulated_device device;
   std::optional<simulated_pool> pool;
+
+ private:
+  bool leaves_memory_ = false;
 };
 
 inline simulated_options with_budget(std::size_t bytes) {

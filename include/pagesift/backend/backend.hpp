@@ -1,7 +1,8 @@
 // The backend concept: where memory and ordering come from.
 //
 // A backend is a copyable handle. Its calls do not throw and may be made from any thread at once;
-// they leave the calling thread's current device and CUDA's last-error state as they found them.
+// they leave the calling thread's current device and CUDA's last-error state as they found them,
+// and every stream capture valid.
 #pragma once
 
 #include <pagesift/core/error.hpp>
@@ -16,9 +17,9 @@
 
 namespace pagesift {
 
-/// Names one stream for the life of the program. The two largest values are the pool's own
-/// (`quiet_stream`, `unordered_stream`). Never repeats, unlike a stream handle: of 200
-/// streams created after another was destroyed, 199 had a handle seen before.
+/// Names one stream for the life of the program. Values with the two highest bits set are the
+/// pool's own (`quiet_stream`, `unordered_stream`, ids of capture arenas). Never repeats, unlike a
+/// stream handle: of 200 streams created after another was destroyed, 199 had a handle seen before.
 using stream_id = std::uint64_t;
 
 /// What a backend knows about a stream handle.
@@ -55,8 +56,8 @@ struct memory_info {
 /// | `b.query(e)` | `status` | `ok`: complete; `not_ready`; anything else is not completion |
 /// | `b.synchronize(e)` | `status` | the host waits |
 /// | `b.wait(s, e)` | `status` | later work on `s` waits, the host does not |
-/// | `b.fence()` | `status` | the host waits for all work of the context; ends captures in it |
-/// | `b.describe(code)` | `std::string` | what the code means |
+/// | `b.fence()` | `status` | the host waits for all work of the context; or `shortage`, done
+/// nothing | | `b.describe(code)` | `std::string` | what the code means |
 template <typename B, typename = void>
 struct is_backend : std::false_type {};
 

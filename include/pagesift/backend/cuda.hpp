@@ -3,12 +3,13 @@
 
 #include <pagesift/backend/backend.hpp>
 #include <pagesift/backend/cuda_announcer.hpp>
+#include <pagesift/backend/cuda_captures.hpp>
 #include <pagesift/backend/cuda_driver.hpp>
+#include <pagesift/backend/cuda_fence.hpp>
 #include <pagesift/backend/cuda_guard.hpp>
-#include <pagesift/backend/cuda_mapper.hpp>
-#include <pagesift/backend/cuda_mapping_functions.hpp>
 #include <pagesift/backend/memory_contents.hpp>
 #include <pagesift/backend/memory_place.hpp>
+#include <pagesift/backend/stream_capture.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/inlining.hpp>
@@ -17,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace pagesift {
@@ -33,8 +35,8 @@ inline namespace PAGESIFT_CUDA_NAMESPACE {
 /// CUDA_API_PER_THREAD_DEFAULT_STREAM. Streams must belong to the device; which device is current
 /// does not matter. Calls may be made from any thread. They are the driver's (see cuda_driver.hpp),
 /// so they leave the runtime's last error as it was; they leave the current device as it was; and
-/// all but `fence` leave every stream capture valid.
-class cuda_backend : public cuda_mapper {
+/// they leave every stream capture valid.
+class cuda_backend : public cuda_captures {
  public:
   using stream_type = cudaStream_t;
   using event_type = cudaEvent_t;
@@ -156,11 +158,9 @@ class cuda_backend : public cuda_mapper {
     return beside_captures("cuEventSynchronize", [&] { return driver_->event_synchronize(event); });
   }
 
-  /// Waits for all work of the device's context. Any capture going on in it is lost: CUDA has no
-  /// way around that.
-  status fence() const noexcept {
-    return in_context("cuCtxSynchronize", [&] { return driver_->ctx_synchronize(); });
-  }
+  /// Waits for all work of the device. A shortage of memory for that is possible where another
+  /// fence is under way or there was none before: nothing was waited for then.
+  status fence() const noexcept { return fence_->wait(); }
 
   [[nodiscard]] std::string describe(int code) const { return cuda_error_text(code); }
 
@@ -212,18 +212,9 @@ class cuda_backend : public cuda_mapper {
 
  private:
   cuda_backend(const cuda_driver& driver, int device, CUcontext context)
-      : cuda_mapper{driver, cuda_mapping_functions::get(), device, context} {}
+      : cuda_captures{driver, device, context}, fence_{std::make_shared<cuda_fence>(*this)} {}
 
   static int device_count(const cuda_driver& driver);
-
-  /// For calls that would end a capture.
-  template <typename Call>
-  status beside_captures(const char* name, Call&& call) const noexcept {
-    return in_context(name, [&] {
-      const cuda_capture_guard relaxed{*driver_};
-      return call();
-    });
-  }
 
   /// For calls that submit work. Work on the legacy default stream would end the capture of any
   /// stream that synchronises with it; asking is harmless.
@@ -313,6 +304,8 @@ class cuda_backend : public cuda_mapper {
     return in_context("cuMemGetInfo",
                       [&] { return driver_->mem_get_info(&info.free_bytes, &info.total_bytes); });
   }
+
+  std::shared_ptr<cuda_fence> fence_;
 };
 
 inline int cuda_backend::device_count(const cuda_driver& driver) {
@@ -358,6 +351,7 @@ inline cuda_backend cuda_backend::open(int device) {
 }
 
 static_assert(is_virtual_backend_v<cuda_backend>);
+static_assert(is_capturing_backend_v<cuda_backend>);
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE
 }  // namespace pagesift

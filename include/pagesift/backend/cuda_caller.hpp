@@ -26,6 +26,15 @@ class cuda_caller {
     return cuda_status(context.result() == CUDA_SUCCESS ? call() : context.result(), name);
   }
 
+  /// For calls that would end a capture.
+  template <typename Call>
+  status beside_captures(const char* name, Call&& call) const noexcept {
+    return in_context(name, [&] {
+      const cuda_capture_guard relaxed{*driver_};
+      return call();
+    });
+  }
+
   const cuda_driver* driver_;
   int device_;
   CUcontext context_;

@@ -57,7 +57,6 @@ struct cuda_driver {
   PFN_cuCtxPushCurrent_v4000 ctx_push_current = nullptr;
   PFN_cuCtxPopCurrent_v4000 ctx_pop_current = nullptr;
   PFN_cuCtxGetDevice_v2000 ctx_get_device = nullptr;
-  PFN_cuCtxSynchronize_v2000 ctx_synchronize = nullptr;
   PFN_cuMemAlloc_v3020 mem_alloc = nullptr;
   PFN_cuMemFree_v3020 mem_free = nullptr;
   PFN_cuMemGetInfo_v3020 mem_get_info = nullptr;
@@ -113,7 +112,16 @@ void find_cuda_function(Function& function, const char* name, unsigned version) 
   const cudaError_t error =
       cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableLegacyStream);
 #else
-  const cudaError_t error = cudaGetDriverEntryPoint(name, &address, cudaEnableLegacyStream);
+  // The runtime would give the function as it was in its own version, of another type maybe.
+  PFN_cuGetProcAddress_v12000 look_up = nullptr;
+  void* const target = &look_up;
+  cudaError_t error =
+      cudaGetDriverEntryPoint("cuGetProcAddress", static_cast<void**>(target), cudaEnableDefault);
+  if (error == cudaSuccess && look_up != nullptr) {
+    error = static_cast<cudaError_t>(look_up(name, &address, static_cast<int>(version),
+                                             CU_GET_PROC_ADDRESS_LEGACY_STREAM, nullptr));
+    error = error == cudaErrorSymbolNotFound ? cudaErrorInvalidValue : error;
+  }
 #endif
   const bool too_old = error == cudaErrorInvalidValue || (error == cudaSuccess && !address);
   if (too_old) {
@@ -136,7 +144,6 @@ inline cuda_driver cuda_driver::load() {
   find_cuda_function(d.ctx_push_current, "cuCtxPushCurrent", 4000);
   find_cuda_function(d.ctx_pop_current, "cuCtxPopCurrent", 4000);
   find_cuda_function(d.ctx_get_device, "cuCtxGetDevice", 2000);
-  find_cuda_function(d.ctx_synchronize, "cuCtxSynchronize", 2000);
   find_cuda_function(d.mem_alloc, "cuMemAlloc", 3020);
   find_cuda_function(d.mem_free, "cuMemFree", 3020);
   find_cuda_function(d.mem_get_info, "cuMemGetInfo", 3020);

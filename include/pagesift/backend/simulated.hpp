@@ -5,13 +5,16 @@
 #include <pagesift/backend/memory_place.hpp>
 #include <pagesift/backend/simulated_device.hpp>
 #include <pagesift/backend/simulated_mapper.hpp>
+#include <pagesift/backend/stream_capture.hpp>
 #include <pagesift/backend/virtual_memory.hpp>
 #include <pagesift/core/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace pagesift {
 
@@ -26,6 +29,8 @@ class simulated_backend : public simulated_mapper {
   using stream_type = simulated_stream;
   using event_type = simulated_event;
   using announcer_type = simulated_announcer<simulated_device>;
+  using graph_type = simulation::graph_content*;
+  using node_type = simulated_node;
 
   static constexpr const char* memory_name = "simulated memory";
 
@@ -74,6 +79,7 @@ class simulated_backend : public simulated_mapper {
       if (breaks_capture(device)) {
         return failure("release", simulated_code::capture_forbids);
       }
+      device.check_graphs("released", p, bytes);
       if (!device.judge_.released(p, bytes, device.streams_.host())) {
         return failure("release", simulated_code::invalid_value);
       }
@@ -216,11 +222,54 @@ class simulated_backend : public simulated_mapper {
 
   status fence() noexcept {
     return call(simulated_call::fence, [&](simulated_device& device, lock& held) {
-      if (device.captures_.fence()) {
-        return failure("fence", simulated_code::capture_forbids);
-      }
       return device.wait_for_all(held) ? status{} : failure("fence", simulated_code::deadlock);
     });
+  }
+
+  [[nodiscard]] capture_state<graph_type, node_type> look_at_capture(stream_type s) const noexcept {
+    capture_state<graph_type, node_type> seen;
+    seen.result = call(simulated_call::look_at_capture, [&](simulated_device& device, lock&) {
+      simulation::stream* const stream = device.checked("look_at_capture", s);
+      if (stream == nullptr) {
+        return failure("look_at_capture", simulated_code::dead_handle);
+      }
+      if (const simulation::capture_member* part = device.captures_.member(*stream)) {
+        seen.capture = part->running->number;
+        seen.active = part->running->valid;
+        seen.graph = part->running->graph.get();
+        seen.position = position_of(part->position);
+      }
+      return status{};
+    });
+    return seen;
+  }
+
+  status nodes_before(node_type n, capture_position<node_type>& before) const noexcept {
+    return call(simulated_call::nodes_before, [&](simulated_device& device, lock&) {
+      const simulation::graph_content::node* const node = device.graphs_.find(n.number);
+      if (node == nullptr) {
+        device.judge_.report("nodes_before named a node that does not exist");
+        return failure("nodes_before", simulated_code::dead_handle);
+      }
+      before = position_of(node->before);
+      return status{};
+    });
+  }
+
+  status watch_graph(graph_type graph, graph_over over, void* data) const noexcept {
+    const status result = call(simulated_call::watch_graph, [&](simulated_device& device, lock&) {
+      simulation::graph_content* const watched = device.graphs_.living(graph);
+      if (watched == nullptr) {
+        device.judge_.report("watch_graph named a graph that is over");
+        return failure("watch_graph", simulated_code::dead_handle);
+      }
+      watched->watchers.push_back({over, data});
+      return status{};
+    });
+    if (!result.ok()) {
+      over(data);
+    }
+    return result;
   }
 
   [[nodiscard]] std::string describe(int code) const { return describe_simulated(code); }
@@ -272,6 +321,16 @@ class simulated_backend : public simulated_mapper {
     return stream;
   }
 
+  [[nodiscard]] static capture_position<node_type> position_of(
+      const std::vector<std::uint64_t>& nodes) {
+    capture_position<node_type> position;
+    position.known = nodes.size() <= position.max_nodes;
+    position.count = std::min(nodes.size(), position.max_nodes);
+    std::transform(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(position.count),
+                   position.nodes.begin(), [](std::uint64_t n) { return simulated_node{n}; });
+    return position;
+  }
+
   [[nodiscard]] static bool breaks_capture(simulated_device& device) {
     return !device.options_.relaxed_sections && device.captures_.unsafe_call();
   }
@@ -310,5 +369,6 @@ class simulated_backend : public simulated_mapper {
 };
 
 static_assert(is_virtual_backend_v<simulated_backend>);
+static_assert(is_capturing_backend_v<simulated_backend>);
 
 }  // namespace pagesift

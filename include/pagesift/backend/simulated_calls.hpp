@@ -33,16 +33,20 @@ enum class simulated_call : unsigned char {
   map,
   unmap,
   fill,
-  copy_to_host
+  copy_to_host,
+  look_at_capture,
+  nodes_before,
+  watch_graph
 };
 
-inline constexpr std::size_t simulated_call_count = 20;
+inline constexpr std::size_t simulated_call_count = 23;
 
 [[nodiscard]] constexpr const char* name_of(simulated_call call) noexcept {
   constexpr std::array<const char*, simulated_call_count> names{
-      "acquire", "release",     "memory", "inspect", "create_event", "destroy_event", "record",
-      "query",   "synchronize", "wait",   "fence",   "can_map",      "reserve",       "unreserve",
-      "create",  "destroy",     "map",    "unmap",   "fill",         "copy_to_host"};
+      "acquire", "release",      "memory",          "inspect",      "create_event", "destroy_event",
+      "record",  "query",        "synchronize",     "wait",         "fence",        "can_map",
+      "reserve", "unreserve",    "create",          "destroy",      "map",          "unmap",
+      "fill",    "copy_to_host", "look_at_capture", "nodes_before", "watch_graph"};
   return names[static_cast<std::size_t>(call)];
 }
 

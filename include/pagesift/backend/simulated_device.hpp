@@ -5,6 +5,7 @@
 #include <pagesift/backend/simulated_calls.hpp>
 #include <pagesift/backend/simulated_captures.hpp>
 #include <pagesift/backend/simulated_contents.hpp>
+#include <pagesift/backend/simulated_graphs.hpp>
 #include <pagesift/backend/simulated_judge.hpp>
 #include <pagesift/backend/simulated_mapping.hpp>
 #include <pagesift/backend/simulated_memory.hpp>
@@ -55,6 +56,10 @@ struct simulated_options {
   /// little to do; else work runs when the host waits, or the test lets it.
   bool prompt = false;
 
+  /// Whoever watches a graph is told of its end only by `tell_of_endings`; else as soon as the last
+  /// launch has run.
+  bool tells_late = false;
+
   blocked_wait on_blocked_wait = blocked_wait::is_violation;
   bool keeps_log = false;  ///< keep every call for log(), not only the counts
 };
@@ -67,8 +72,8 @@ struct simulated_gate {
 /// One simulated device. The pool under test reaches it through simulated_backend; the test drives
 /// it through this class. Thread-safe.
 ///
-/// What it does not model: the legacy default stream orders nothing but itself, work of captures
-/// is dropped, and a capture never spreads to a second stream.
+/// What it does not model: the legacy default stream orders nothing but itself, and a capture does
+/// not mind streams that were not joined at its end.
 class simulated_device {
  public:
   using call_hook = std::function<void(simulated_call)>;
@@ -108,7 +113,9 @@ class simulated_device {
   void use(simulated_stream s, const void* p, std::size_t bytes) {
     const std::lock_guard lock{mutex_};
     simulation::stream* const stream = checked("use", s);
-    if (stream != nullptr && !captures_.capturing(*stream)) {
+    if (stream != nullptr && captures_.capturing(*stream)) {
+      capture_use(*stream, p, bytes);
+    } else if (stream != nullptr) {
       note_use(*stream, p, bytes);
       work_.submit(*stream, {nullptr, nullptr});
     }
@@ -140,12 +147,20 @@ class simulated_device {
     open_gates();
   }
 
-  /// Makes later work of `to` wait for the work submitted to `from` so far.
+  /// Makes later work of `to` wait for the work submitted to `from` so far. Where `from` captures,
+  /// `to` joins the capture; a capture cannot wait for what is outside of it: that breaks it.
   void order(simulated_stream from, simulated_stream to) {
     const std::lock_guard lock{mutex_};
     simulation::stream* const source = checked("order", from);
     simulation::stream* const target = checked("order", to);
-    if (source != nullptr && target != nullptr) {
+    if (source == nullptr || target == nullptr) {
+      return;
+    }
+    if (captures_.capturing(*source)) {
+      captures_.order(*source, *target);
+    } else if (captures_.capturing(*target)) {
+      captures_.break_one(*target);
+    } else {
       submit_wait(*target, submit_record(*source));
     }
   }
@@ -168,19 +183,21 @@ class simulated_device {
   void run_some() {
     const std::lock_guard lock{mutex_};
     work_.run_some();
+    tell_unless_late();
   }
 
   /// Lets all work run that no gate holds back.
   void run_all() {
     const std::lock_guard lock{mutex_};
     work_.run_all();
+    tell_unless_late();
   }
 
   void begin_capture(simulated_stream s,
                      simulated_capture_mode mode = simulated_capture_mode::global) {
     const std::lock_guard lock{mutex_};
     if (simulation::stream* const stream = checked("begin_capture", s)) {
-      captures_.begin(*stream, mode);
+      captures_.begin(*stream, mode, graphs_.next_number(), graphs_.make());
     }
   }
 
@@ -191,14 +208,64 @@ class simulated_device {
     return stream != nullptr && captures_.valid(*stream);
   }
 
-  /// Returns whether the capture was valid to its end.
+  /// Returns whether the capture was valid to its end. Its graph is destroyed.
   bool end_capture(simulated_stream s) {
-    const bool valid = capture_valid(s);
-    const std::lock_guard lock{mutex_};
-    if (simulation::stream* const stream = checked("end_capture", s)) {
-      captures_.end(*stream);
+    const simulated_graph graph = capture_graph(s);
+    if (graph.number != 0) {
+      destroy(graph);
     }
-    return valid;
+    return graph.number != 0;
+  }
+
+  /// Ends the capture that `s` takes part in. Returns its graph, or 0 where it was broken.
+  [[nodiscard]] simulated_graph capture_graph(simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    simulated_graph made;
+    simulation::stream* const stream = checked("end_capture", s);
+    if (simulation::graph_ptr graph = stream != nullptr ? captures_.end(*stream) : nullptr) {
+      made.number = graphs_.next_number();
+      held_graphs_.emplace(made.number, std::move(graph));
+    }
+    tell_unless_late();
+    return made;
+  }
+
+  [[nodiscard]] simulated_executable instantiate(simulated_graph g) {
+    const std::lock_guard lock{mutex_};
+    const simulated_executable made{graphs_.next_number()};
+    held_graphs_.emplace(made.number, held_graphs_.at(g.number));
+    return made;
+  }
+
+  /// Makes an executable launch another graph from now on.
+  void update(simulated_executable e, simulated_graph g) {
+    const std::lock_guard lock{mutex_};
+    held_graphs_.at(e.number) = held_graphs_.at(g.number);
+    tell_unless_late();
+  }
+
+  /// Submits a run of the graph to `s`.
+  void launch(simulated_executable e, simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("launch", s)) {
+      const simulation::graph_ptr graph = held_graphs_.at(e.number);
+      const simulation::tick_count tick = streams_.tick(*stream);
+      for (const auto& [number, node] : graph->nodes) {
+        judge_.used(node.use, {stream->lane, tick}, stream->clock);
+      }
+      graph->launched.join(stream->clock);
+      work_.submit(*stream, {nullptr, nullptr, graph});
+    }
+  }
+
+  /// Launches that have not run go on to their end.
+  void destroy(simulated_graph g) { let_go(g.number); }
+  void destroy(simulated_executable e) { let_go(e.number); }
+
+  /// Tells whoever watches graphs that are over; the host then knows that all launches have run.
+  void tell_of_endings() {
+    const std::lock_guard lock{mutex_};
+    tell_all();
   }
 
   // The judge. A test tells it what the pool hands out and gets back.
@@ -207,9 +274,17 @@ class simulated_device {
   /// in nobody's hands, and every earlier use of it comes before new work on `s`.
   void hand_out(simulated_stream s, const void* p, std::size_t bytes) {
     const std::lock_guard lock{mutex_};
-    if (simulation::stream* const stream = checked("hand_out", s)) {
+    simulation::stream* const stream = checked("hand_out", s);
+    simulation::capture_member* const part =
+        stream != nullptr ? captures_.member(*stream) : nullptr;
+    if (part != nullptr) {
+      judge_.handed_out(p, bytes, streams_.host());
+      check_capture("handed out on a capturing stream", *part, p, bytes);
+      check_graphs("handed out on a capturing stream", p, bytes, part->running->graph.get());
+    } else if (stream != nullptr) {
       stream->clock.join(streams_.host());
       judge_.handed_out(p, bytes, stream->clock);
+      check_graphs("handed out", p, bytes);
     }
   }
 
@@ -218,6 +293,7 @@ class simulated_device {
   void hand_out(const void* p, std::size_t bytes) {
     const std::lock_guard lock{mutex_};
     judge_.handed_out(p, bytes, streams_.host());
+    check_graphs("handed out", p, bytes);
   }
 
   /// The user is about to free the block on `s`. Counts as a use at that point of `s`, since the
@@ -226,7 +302,11 @@ class simulated_device {
     const std::lock_guard lock{mutex_};
     if (simulation::stream* const stream = checked("hand_back", s)) {
       judge_.handed_back(p, bytes);
-      note_use(*stream, p, bytes);
+      if (captures_.capturing(*stream)) {
+        capture_use(*stream, p, bytes);
+      } else {
+        note_use(*stream, p, bytes);
+      }
     }
   }
 
@@ -364,6 +444,47 @@ class simulated_device {
     judge_.used(p, bytes, {s.lane, tick}, s.clock);
   }
 
+  /// Makes the bytes be used by the next node that `s` captures.
+  void capture_use(simulation::stream& s, const void* p, std::size_t bytes) {
+    simulation::capture_member& part = *captures_.member(s);
+    check_capture("used in a capture", part, p, bytes);
+    part.position = {graphs_.append(*part.running->graph, part.position, {p, bytes})};
+  }
+
+  void check_capture(const char* how, const simulation::capture_member& part, const void* p,
+                     std::size_t bytes) {
+    if (simulation::graph_book::names_unordered(*part.running->graph, {p, bytes}, part.position)) {
+      judge_.report(std::string{how} + ": bytes that a node not ordered before uses");
+    }
+  }
+
+  /// Bytes that a graph uses are its own until it is over.
+  void check_graphs(const char* how, const void* p, std::size_t bytes,
+                    const simulation::graph_content* except = nullptr) {
+    if (graphs_.names({p, bytes}, except)) {
+      judge_.report(std::string{how} + ": bytes that a graph uses which may still run");
+    }
+  }
+
+  void let_go(std::uint64_t number) {
+    const std::lock_guard lock{mutex_};
+    held_graphs_.erase(number);
+    tell_unless_late();
+  }
+
+  void tell_all() {
+    for (const auto& ending : graphs_.take_endings()) {
+      streams_.host_sees(ending.clock);
+      ending.watcher.over(ending.watcher.data);
+    }
+  }
+
+  void tell_unless_late() {
+    if (!options_.tells_late) {
+      tell_all();
+    }
+  }
+
   [[nodiscard]] simulation::moment_ptr submit_record(simulation::stream& s) {
     streams_.tick(s);
     auto recorded = std::make_shared<simulation::moment>();
@@ -410,6 +531,7 @@ class simulated_device {
       return false;
     }
     streams_.host_sees(awaited.clock);
+    tell_unless_late();
     return true;
   }
 
@@ -418,6 +540,7 @@ class simulated_device {
       return false;
     }
     streams_.host_sees_all();
+    tell_unless_late();
     return true;
   }
 
@@ -428,11 +551,13 @@ class simulated_device {
   simulation::address_space reserved_;
   simulation::mapped_memory mapped_;
   simulation::judge judge_;
+  simulation::graph_book graphs_;  // before all that holds graphs
   simulation::stream_set streams_;
   simulation::contents contents_;
   simulated_announcements announcements_;
   simulation::capture_set captures_;
   simulation::work_queues work_;
+  std::map<std::uint64_t, simulation::graph_ptr> held_graphs_;  // and executables
   simulation::call_book book_;
   std::unordered_map<std::uint64_t, simulation::moment_ptr> events_;  // nullptr: never recorded
   std::uint64_t events_made_ = 0;

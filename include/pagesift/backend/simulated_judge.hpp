@@ -29,7 +29,10 @@ class judge {
 
   /// Work used the bytes; what it submits to knows `position`.
   void used(const void* p, std::size_t bytes, memory_use use, const vector_clock& position) {
-    uses_.add({p, bytes}, use, position);
+    used(byte_range{p, bytes}, use, position);
+  }
+  void used(byte_range range, memory_use use, const vector_clock& position) {
+    uses_.add(range, use, position);
   }
 
   /// The bytes came into the hands of a user whose work knows `position`.

@@ -88,6 +88,7 @@ class simulated_mapper : public simulated_caller {
 
   status unmap(void* p, std::size_t bytes) noexcept {
     return call(simulated_call::unmap, [&](simulated_device& device, lock&) {
+      device.check_graphs("unmapped", p, bytes);
       if (!device.judge_.unmapped(p, bytes, device.streams_.host())) {
         return failure("unmap", simulated_code::invalid_value);
       }

@@ -47,6 +47,7 @@ using moment_ptr = std::shared_ptr<moment>;
 struct step {
   moment_ptr await;
   moment_ptr reach;
+  std::shared_ptr<void> keeps = nullptr;  // until it has run
 };
 
 struct stream {

@@ -17,6 +17,7 @@ namespace pagesift::simulation {
 struct byte_range {
   byte_range(const void* p, std::size_t bytes)
       : begin{reinterpret_cast<std::uintptr_t>(p)}, end{begin + bytes} {}
+  byte_range() : byte_range{nullptr, 0} {}
 
   std::uintptr_t begin;
   std::uintptr_t end;

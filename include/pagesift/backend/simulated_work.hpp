@@ -91,7 +91,7 @@ class work_queues {
   }
 
   void run_first(stream& s) {
-    const step done = std::move(s.queue.front());
+    const step done = std::move(s.queue.front());  // lets go of what it keeps at the end
     s.queue.pop_front();
     if (done.reach != nullptr) {
       done.reach->reached = true;

@@ -9,7 +9,7 @@
 //     invalid_alignment
 // std::runtime_error
 //   backend_error          a call of the backend failed for a reason other than shortage
-//   capture_error          the stream is capturing a graph
+//   capture_error          the stream captures a graph, and the call cannot be met there
 //   process_error          the process has no way to the pool's memory
 //     fork_error           ... since it is a forked child
 //     exit_error           ... since it is exiting
@@ -71,13 +71,15 @@ class backend_error : public std::runtime_error {
   int code_;
 };
 
-/// A request named a stream that is capturing a graph. Nothing was touched; the capture is valid.
+/// A request named a stream that is capturing a graph and cannot be served. Nothing was touched; a
+/// capture that was valid still is.
 class capture_error : public std::runtime_error {
  public:
-  explicit capture_error(std::size_t requested)
+  /// \param requested bytes
+  /// \param why goes on after "a stream"
+  capture_error(std::size_t requested, const std::string& why)
       : std::runtime_error{"pagesift: a request of " + std::to_string(requested) +
-                           " bytes named a stream that is capturing a graph, which the pool does "
-                           "not serve: allocate before the capture begins"} {}
+                           " bytes named a stream " + why} {}
   /// \param what the sentence, for what is no request
   explicit capture_error(const std::string& what) : std::runtime_error{"pagesift: " + what} {}
 };

@@ -26,6 +26,9 @@ struct pool_stats {
   std::size_t held = 0;    ///< bytes taken from the backend
   std::size_t in_use = 0;  ///< bytes in users' hands, counted in block sizes
   std::size_t idle = 0;    ///< held minus in use
+  /// Of both, bytes of blocks kept for captured graphs: handed out on a capturing stream, or freed
+  /// on one, and the graph is not over. Once given back they are idle, but serve that capture only.
+  std::size_t captured = 0;
   std::size_t peak_held = 0;
   /// Never below the true peak, never above `peak_held`; the true peak where one thread used the
   /// pool on one stream or `pool_options::exact_peaks` is set. Else the peak of each thread on each
@@ -59,6 +62,7 @@ void for_each_counter(const pool_stats& s, Append&& append) {
   append("held", s.held);
   append("in_use", s.in_use);
   append("idle", s.idle);
+  append("captured", s.captured);
   append("peak_held", s.peak_held);
   append("peak_in_use", s.peak_in_use);
   append("largest_idle_block", s.largest_idle_block);

@@ -40,6 +40,11 @@ class stream_table {
   [[nodiscard]] const record& quiet() const noexcept { return quiet_; }
   [[nodiscard]] const record& unordered() const noexcept { return unordered_; }
 
+  /// The use that a stream which cannot be named has of what is freed on it now.
+  [[nodiscard]] last_use unordered_now() const noexcept {
+    return {unordered_stream, unordered_.timeline.current()};
+  }
+
   /// The record in whose caches a block with this last use waits. Precondition: there is one.
   [[nodiscard]] record& find(stream_id id) noexcept {
     if (id == quiet_stream) {

@@ -26,19 +26,18 @@ std::size_t release_complete(pool_lock& lock, pool_state<Backend>& state,
 }
 
 /// Gives idle memory back to the backend for another pool's sake: first what is known complete,
-/// then, where the asker allows it and no capture is known here, what a fence makes so.
+/// then what a fence makes so.
 template <typename Backend>
-std::size_t give_to_others(pool_state<Backend>& state, const memory_plea& plea) noexcept {
+std::size_t give_to_others(pool_state<Backend>& state, std::size_t bytes) noexcept {
   if (state.gate.out_of_reach()) {
     return 0;
   }
   pool_lock lock{state.caches};
   lock.freeze();
   (void)poll(lock, state);
-  std::size_t given = release_complete(lock, state, plea.bytes);
-  if (given < plea.bytes && plea.may_fence && state.captures.none() &&
-      state.memory.has_incomplete() && fence(lock, state).ok()) {
-    given += release_complete(lock, state, plea.bytes - given);
+  std::size_t given = release_complete(lock, state, bytes);
+  if (given < bytes && state.memory.has_incomplete() && fence(lock, state).ok()) {
+    given += release_complete(lock, state, bytes - given);
   }
   return given;
 }
@@ -48,9 +47,8 @@ std::size_t give_to_others(pool_state<Backend>& state, const memory_plea& plea) 
 template <typename Backend>
 bool ask_others(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
   const auto place = place_of(state.backend);
-  const memory_plea plea{bytes, state.captures.none()};
   return place && unlocked(lock, [&] {
-           return shortage_helpers::get().ask(*place, plea, state.gives.helper()) != 0;
+           return shortage_helpers::get().ask(*place, bytes, state.gives.helper()) != 0;
          });
 }
 

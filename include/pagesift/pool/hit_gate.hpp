@@ -7,12 +7,17 @@ namespace pagesift {
 
 /// Closed while anything is known that only the slow path deals with; a hit then asks nothing more
 /// than whether it is open. May be asked by any thread at any time.
+///
+/// A capture closes it to frees only: a request asks its stream in any case.
 class hit_gate {
  public:
   /// What may close it; each on its own.
   enum reason : unsigned { captures = 1, watched = 2, forked = 4, exiting = 8 };
 
   [[nodiscard]] bool open() const noexcept { return closed_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] bool open_to_requests() const noexcept {
+    return (closed_.load(std::memory_order_relaxed) & ~unsigned{captures}) == 0;
+  }
 
   /// Whether it is closed for that reason.
   [[nodiscard]] bool closed_by(reason why) const noexcept {

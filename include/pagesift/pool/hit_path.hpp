@@ -146,8 +146,8 @@ PAGESIFT_ALWAYS_INLINE void* hit(pool_state<Backend>& state, remembered_stream<B
   return hit_beside(state, known, wanted, waiting);
 }
 
-/// A hit for a caller that knows the stream's id, or null. Precondition: the gate was open before
-/// the stream was asked.
+/// A hit for a caller that knows the stream's id, or null. Precondition: the gate was open to
+/// requests before the stream was asked.
 template <typename Backend>
 PAGESIFT_ALWAYS_INLINE void* try_hit(pool_state<Backend>& state,
                                      typename Backend::stream_type stream, stream_id id,

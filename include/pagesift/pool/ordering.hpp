@@ -118,7 +118,6 @@ status await(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>
 }
 
 /// Makes the host wait for all work of the context: everything freed before is complete then.
-/// It would end a capture in the context, so call it only while `captures.none()`.
 template <typename Backend>
 status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
   stream_table<Backend>& streams = state.memory.streams;
@@ -144,13 +143,24 @@ status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
   return result;
 }
 
+/// The same where the backend has the means for it now; returns whether it had.
+/// \throws backend_error
+template <typename Backend>
+bool fence_if_possible(pool_lock& lock, pool_state<Backend>& state) {
+  const status result = fence(lock, state);
+  if (!result.shortage()) {
+    require_ok(state.backend, result);
+  }
+  return result.ok();
+}
+
 /// Waits, with a fence, for idle memory that may still be in use by submitted work.
 /// \throws backend_error
 template <typename Backend>
 void complete_idle_memory(pool_lock& lock, pool_state<Backend>& state) {
   require_ok(state.backend, poll(lock, state));
-  if (state.captures.none() && state.memory.has_incomplete()) {
-    require_ok(state.backend, fence(lock, state));
+  if (state.memory.has_incomplete()) {
+    (void)fence_if_possible(lock, state);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <pagesift/pool/pool_handle.hpp>
 #include <pagesift/pool/pool_life.hpp>
 #include <pagesift/pool/serve.hpp>
+#include <pagesift/pool/serve_captured.hpp>
 #include <pagesift/pool/state.hpp>
 
 #include <cstddef>
@@ -57,8 +58,8 @@ class basic_pool : private kept_state<Backend> {
   basic_pool& operator=(const basic_pool&) = delete;
 
   /// Waits for all work of the context, then releases every granule that no block in use lies in.
-  /// Memory still in use is left to the backend rather than pulled from under its user. Once the
-  /// process has begun to exit, does nothing.
+  /// Memory still in use, or that a graph may name, is left to the backend rather than pulled from
+  /// under its user. Once the process has begun to exit, does nothing.
   ~basic_pool();
 
   /// The pool of the current device that everybody shares. Made at first use, never destroyed: at
@@ -74,9 +75,12 @@ class basic_pool : private kept_state<Backend> {
 
   /// At least `bytes` bytes for work submitted to `stream` from now on; never null, for 0 bytes
   /// too. Aligned to 256 bytes.
+  /// On a capturing stream the block belongs to the graph: it serves nobody else before the graph,
+  /// its executables and its launches are over, whenever it is freed.
   /// \throws out_of_memory, size_overflow, invalid_alignment, capture_error if `stream` is
-  /// capturing, backend_error, process_error, std::bad_alloc if the host is short of memory. Blocks
-  /// in use are then as before; idle memory may have been given back to the backend.
+  /// capturing and the capture was invalidated, backend_error, process_error, std::bad_alloc if the
+  /// host is short of memory. Blocks in use are then as before; idle memory may have been given
+  /// back to the backend.
   [[nodiscard]] void* allocate(std::size_t bytes, stream_type stream) {
     return allocate(bytes, default_alignment, stream);
   }
@@ -90,8 +94,10 @@ class basic_pool : private kept_state<Backend> {
   ///
   /// Freed on the stream it was allocated on, the block may be used there again at once; no call
   /// asks the stream whether it is capturing meanwhile. While the pool knows of a capture, each
-  /// free asks, and a block freed on a capturing stream waits for the next fence. In either case a
-  /// graph must not use memory that was freed while it was captured.
+  /// free asks, and what is freed on a capturing stream is kept until its graph is over, except for
+  /// requests of the same capture that come after the free. So a graph must not use memory that was
+  /// allocated before its capture and freed in it, unless the pool knew of the capture by then: a
+  /// request on one of its streams tells it.
   ///
   /// \param bytes as given to `allocate`
   void deallocate(void* p, std::size_t bytes, stream_type stream) noexcept;
@@ -117,13 +123,12 @@ class basic_pool : private kept_state<Backend> {
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
 
   /// Gives back memory used on any streams: waits for all work of the context, as cudaFree does.
-  /// While a capture is known to be in progress it does not wait; the block waits for a fence.
   void deallocate_sync(void* p, std::size_t bytes) noexcept;
 
   /// Gives idle memory back to the backend, oldest first, until at most `keep_bytes` are idle. If
-  /// idle memory may still be in use by submitted work, waits for all work of the context, unless a
-  /// capture is known to be in progress. Whole granules only: one block in use keeps those it lies
-  /// in. \throws backend_error
+  /// idle memory may still be in use by submitted work, waits for all work of the context. Whole
+  /// granules only: one block in use, or kept for a graph, keeps those it lies in.
+  /// \throws backend_error
   void trim(std::size_t keep_bytes = 0);
 
   /// Ends a batch: memory of classes that no request touched since the last `end_batch` goes back
@@ -183,6 +188,7 @@ class basic_pool : private kept_state<Backend> {
   [[nodiscard]] void* serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                    std::optional<stream_type> stream);
 
+  [[nodiscard]] bool may_free_beside_captures(stream_type stream) noexcept;
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_beyond_hits(const void* p, std::size_t bytes, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
@@ -230,7 +236,7 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   }
   if (const auto place = place_of(state_.backend)) {
     state_.gives = giver_registration{
-        *place, [this](const memory_plea& plea) { return give_to_others(state_, plea); }};
+        *place, [this](std::size_t bytes) { return give_to_others(state_, bytes); }};
   }
 }
 
@@ -247,9 +253,10 @@ basic_pool<Backend>::~basic_pool() {
   }
   pool_lock lock{state_.caches};
   lock.freeze();
-  if (state_.memory.has_incomplete()) {
+  if (state_.memory.has_incomplete() || state_.arenas.bytes() != 0) {
     (void)fence(lock, state_);
   }
+  reap_arenas(lock, state_);
   state_.memory.merge_complete(quiet_stream);
   release_all(lock, state_);
   state_.memory.events.destroy_all(state_.backend);
@@ -259,7 +266,7 @@ template <typename Backend>
 void* basic_pool<Backend>::allocate(std::size_t bytes, std::size_t alignment, stream_type stream) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
   stream_id id = 0;
-  if (state_.gate.open() && state_.backend.get_id_unless_capturing(stream, id)) {
+  if (state_.gate.open_to_requests() && state_.backend.get_id_unless_capturing(stream, id)) {
     if (void* p = try_hit(state_, stream, id, wanted)) {
       return p;
     }
@@ -272,7 +279,7 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
   const bool trusted = state_.options.checks == checks::trusted;
-  if (state_.gate.open() && (trusted || state_.backend.is_not_capturing(on.stream_))) {
+  if (state_.gate.open_to_requests() && (trusted || state_.backend.is_not_capturing(on.stream_))) {
     if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
       return p;
     }
@@ -314,9 +321,13 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
   const request r = make_request(wanted.bytes, alignment);
   pool_lock lock{state_.caches};
   state_.captures.see(stream, seen);
-  if (seen.capturing) {
-    throw capture_error{wanted.bytes};
+  if constexpr (is_capturing_backend_v<Backend>) {
+    if (seen.capturing) {
+      block& b = serve_captured(lock, state_, stream, seen, r);
+      return hand_out(state_, state_.memory.streams.quiet().first_cache(), b, wanted);
+    }
   }
+  reap_arenas(lock, state_);
   record* taker = &record_of(lock, seen.id);
   if (!remembers(stream, *taker)) {  // it may be a hit all the same, which stops no other stream
     remembered& known = remember(stream, *taker);
@@ -365,7 +376,7 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t bytes, stream_type str
     return;
   }
   remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && state_.gate.open()) {
+  if (known != nullptr && (state_.gate.open() || may_free_beside_captures(stream))) {
     free_on(*known, p, stream);
   } else {
     free_beyond_hits(p, bytes, stream);
@@ -386,6 +397,14 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_beyond_hits(const void* p,
       on_that_stream ? free_slowly(q, stream) : free_unordered(q);
     });
   }
+}
+
+/// Whether the gate is closed by captures alone, and the stream takes no part in one.
+template <typename Backend>
+PAGESIFT_RARELY_CALLED bool basic_pool<Backend>::may_free_beside_captures(
+    stream_type stream) noexcept {
+  return state_.gate.open_to_requests() && state_.backend.is_not_capturing(stream) &&
+         see_not_capturing(state_, stream);
 }
 
 /// Frees on a stream that is known by its handle.
@@ -418,6 +437,9 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
                                                        stream_type stream) noexcept {
   const stream_state seen = state_.backend.inspect(stream);
   pool_lock lock{state_.caches};
+  if (park_if_captured(lock, state_, *b.claimed, stream, seen)) {
+    return;
+  }
   record& owner = record_for_free(lock, stream, seen);
   const bool wants_seal = put(owner, b);
   if (owner.id != unordered_stream && !remembers(stream, owner)) {
@@ -460,7 +482,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t bytes) noexcept {
   }
   const auto users_are_done = [&] {
     pool_lock lock{state_.caches};
-    return state_.captures.none() && fence(lock, state_).ok();
+    return fence(lock, state_).ok();
   };
   state_.watch->deallocate_sync(p, bytes, users_are_done(),
                                 [&](const void* q, bool) { free_unordered(q); });
@@ -471,8 +493,11 @@ template <typename Backend>
 void basic_pool<Backend>::free_unordered(const void* p) noexcept {
   pool_lock lock{state_.caches};
   if (block* b = claim_at(state_, p)) {
-    const bool complete = state_.captures.none() && fence(lock, state_).ok();
+    const bool complete = fence(lock, state_).ok();
     stream_table<Backend>& streams = state_.memory.streams;
+    if (keep_for_graph(lock, state_, *b, complete ? last_use{} : streams.unordered_now())) {
+      return;
+    }
     (void)put(complete ? streams.quiet() : streams.unordered(), {b, false});
   }
 }
@@ -483,7 +508,7 @@ bound_stream<basic_pool<Backend>> basic_pool<Backend>::on(stream_type stream) {
   const stream_state seen = state_.backend.inspect(stream);
   require_ok(state_.backend, seen.result);
   if (seen.capturing) {
-    throw capture_error{0};
+    throw capture_error{0, "that is capturing a graph, which cannot be bound meanwhile"};
   }
   return {*this, stream, seen.id};
 }
@@ -553,6 +578,7 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
   }
   pool_lock lock{state_.caches};
   lock.freeze();
+  reap_arenas(lock, state_);
   if (state_.counters.idle() <= keep_bytes) {
     return;
   }
@@ -571,6 +597,7 @@ void basic_pool<Backend>::end_batch() {
   }
   pool_lock lock{state_.caches};
   lock.freeze();
+  reap_arenas(lock, state_);
   const std::uint64_t batch = state_.memory.heap.batch();
   state_.memory.heap.next_batch();
   state_.batch.end(state_.caches);
@@ -609,7 +636,9 @@ pool_stats basic_pool<Backend>::stats() const {
   require_reach(state_);
   pool_lock lock{state_.caches};
   lock.freeze();
+  reap_arenas(lock, state_);
   pool_stats s = state_.counters.report(state_.options.exact_peaks);
+  s.captured = state_.arenas.bytes();
   s.largest_idle_block = state_.memory.largest();
   s.streams = state_.memory.streams.size();
   s.live_events = state_.memory.events.size();

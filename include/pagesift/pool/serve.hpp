@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/pool/capture_requests.hpp>
 #include <pagesift/pool/give_to_others.hpp>
 #include <pagesift/pool/other_use.hpp>
 #include <pagesift/pool/paged_block.hpp>
@@ -38,7 +39,8 @@ bool free_slack(pool_state<Backend>& state) {
   memory.heap.for_each_cut_run([&](page_run& run) {
     const block& b = run.blocks[0];
     const std::size_t needed = pages_for(b.needed_bytes);
-    if (run.capacity != 1 || !b.is(block_state::in_use) || needed >= run.pages) {
+    if (run.capacity != 1 || !b.is(block_state::in_use) || needed >= run.pages ||
+        names_arena(b.use.stream)) {  // a graph may name all of it
       return;
     }
     const std::size_t before = run.block_bytes;
@@ -121,6 +123,7 @@ block* reclaim(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) 
 /// \throws backend_error, std::bad_alloc
 template <typename Backend>
 block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
+  reap_arenas(lock, state);
   if (block* b = reclaim(lock, state, e)) {
     return b;
   }
@@ -143,11 +146,8 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
       return b;
     }
   }
-  if (state.captures.none() && state.memory.has_incomplete()) {
-    require_ok(state.backend, fence(lock, state));
-    return reclaim(lock, state, e);
-  }
-  return nullptr;
+  return state.memory.has_incomplete() && fence_if_possible(lock, state) ? reclaim(lock, state, e)
+                                                                         : nullptr;
 }
 
 /// Whether memory has come back or come in since `arrivals_before`, or was on its way; waits for

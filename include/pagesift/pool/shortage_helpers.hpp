@@ -17,14 +17,8 @@
 
 namespace pagesift {
 
-/// What is asked of those who may give memory back.
-struct memory_plea {
-  std::size_t bytes = 0;  ///< that are wanted
-  bool may_fence = true;  ///< no capture is known that waiting for the whole context would end
-};
-
-/// Gives memory back to where it is from; returns how many bytes.
-using memory_giver = std::function<std::size_t(const memory_plea&)>;
+/// Gives memory back to where it is from, `bytes` bytes or what it has; returns how many bytes.
+using memory_giver = std::function<std::size_t(std::size_t bytes)>;
 
 /// All who can give memory back, in the process. Thread-safe; calls nobody with a lock held.
 class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
@@ -59,14 +53,13 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
   /// Asks those who have memory of that place, but for `asker`, until what was asked for has been
   /// given. Returns the bytes given. Who is being asked gets nothing by asking.
   /// \throws std::bad_alloc, what a giver throws
-  std::size_t ask(const memory_place& place, const memory_plea& plea,
-                  const helper_ptr& asker = nullptr) {
+  std::size_t ask(const memory_place& place, std::size_t bytes, const helper_ptr& asker = nullptr) {
     std::size_t given = 0;
     if (called() != nullptr) {
       return given;
     }
     for (const helper_ptr& h : those_at(place, asker)) {
-      given += given < plea.bytes ? call(*h, {plea.bytes - given, plea.may_fence}) : 0;
+      given += given < bytes ? call(*h, bytes - given) : 0;
     }
     return given;
   }
@@ -90,7 +83,7 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
     return found;
   }
 
-  std::size_t call(helper& h, const memory_plea& plea) {
+  std::size_t call(helper& h, std::size_t bytes) {
     {
       const std::lock_guard<std::mutex> guard{mutex_};
       if (h.gone) {
@@ -100,7 +93,7 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
     }
     called() = &h;
     const call_end end{*this, h};
-    return h.give(plea);
+    return h.give(bytes);
   }
 
   struct call_end {
@@ -170,19 +163,17 @@ class giver_registration {
 /// lock, by the thread whose request it is, possibly by several at once, a bounded number of times
 /// for a request; it may use pools, but nobody is asked on behalf of what it requests. What it
 /// throws comes out of the request. \throws std::bad_alloc
-[[nodiscard]] inline giver_registration on_shortage_of(
-    const memory_place& place, std::function<std::size_t(std::size_t bytes)> give) {
-  return giver_registration{
-      place, [give = std::move(give)](const memory_plea& plea) { return give(plea.bytes); }};
+[[nodiscard]] inline giver_registration on_shortage_of(const memory_place& place,
+                                                       memory_giver give) {
+  return giver_registration{place, std::move(give)};
 }
 
 /// Has idle memory of `place` given back by the pools that have some, and by whoever else has
-/// registered: for allocators other than pagesift's that are short of it. No capture may be in
-/// progress. Returns the bytes given, `bytes` or more if there were so many. A pool gives whole
-/// granules, and waits for submitted work where it has to.
-/// \throws std::bad_alloc, what a giver throws
+/// registered: for allocators other than pagesift's that are short of it. Returns the bytes given,
+/// `bytes` or more if there were so many. A pool gives whole granules, and waits for submitted work
+/// where it has to. \throws std::bad_alloc, what a giver throws
 inline std::size_t ask_for_memory(const memory_place& place, std::size_t bytes) {
-  return shortage_helpers::get().ask(place, {bytes, true});
+  return shortage_helpers::get().ask(place, bytes);
 }
 
 }  // namespace pagesift

@@ -5,6 +5,7 @@
 #include <pagesift/front/idle_memory.hpp>
 #include <pagesift/front/last_streams.hpp>
 #include <pagesift/pool/batch_requests.hpp>
+#include <pagesift/pool/capture_arenas.hpp>
 #include <pagesift/pool/checked/block_watch.hpp>
 #include <pagesift/pool/counters.hpp>
 #include <pagesift/pool/environment.hpp>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace pagesift {
@@ -51,6 +53,8 @@ struct pool_state {
   hit_gate gate;
   known_captures<stream_type> captures{gate};
   const std::unique_ptr<block_watch<Backend>> watch;  ///< in checked mode, else null
+  std::conditional_t<is_capturing_backend_v<Backend>, capture_arenas<Backend>, no_capture_arenas>
+      arenas;
   batch_requests batch;
   std::atomic<std::uint64_t> asks{0};  ///< misses that wished another stream had sealed its frees
   std::atomic<bool> idle_abounds{false};  ///< a third of what is held, or more, was idle last time

@@ -1,0 +1,227 @@
+// Requests and frees on capturing streams, and the return of memory whose graphs are over.
+#pragma once
+
+#include <pagesift/core/error.hpp>
+#include <pagesift/pool/ordering.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace pagesift {
+
+/// Keeps an arena while a call goes on without the mutex.
+template <typename Backend>
+class pinned_arena {
+ public:
+  explicit pinned_arena(capture_arena<Backend>& a) noexcept : arena_{a} { ++arena_.pins; }
+  ~pinned_arena() { --arena_.pins; }
+  pinned_arena(const pinned_arena&) = delete;
+  pinned_arena& operator=(const pinned_arena&) = delete;
+
+ private:
+  capture_arena<Backend>& arena_;
+};
+
+/// Puts a parked block whose graph is over where its other last use, `b.use`, has it wait.
+/// Precondition: every cache is locked.
+template <typename Backend>
+void return_parked(pool_state<Backend>& state, block& b) noexcept {
+  stream_table<Backend>& streams = state.memory.streams;
+  if (names_arena(b.use.stream)) {
+    // The stream that the other capture began on may have used it before: a fence shows the end.
+    const last_use before_the_other = streams.unordered_now();
+    if (capture_arena<Backend>* other = state.arenas.with_id(b.use.stream)) {
+      other->add(b);
+      other->keep(b, before_the_other);
+      return;
+    }
+    b.use = before_the_other;
+  }
+  if (!b.use.quiet() && b.use.stream != unordered_stream) {
+    --streams.find(b.use.stream).pins;
+  }
+  // The stream's present epoch, not that of the free: newer blocks lie on top of older ones.
+  stream_record<Backend>& r =
+      streams.is_complete(b.use) ? streams.quiet() : streams.find(b.use.stream);
+  r.first_cache().push(b, {r.id, r.id == quiet_stream ? 0 : r.timeline.current()});
+}
+
+/// Gives back the memory of graphs that are over.
+template <typename Backend>
+void reap_arenas(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    std::atomic<unsigned>& deaths = *state.arenas.deaths();
+    if (deaths.load(std::memory_order_relaxed) == 0) {
+      return;
+    }
+    const bool was_frozen = lock.frozen();
+    lock.freeze();
+    (void)deaths.exchange(0, std::memory_order_acq_rel);
+    while (const auto dead = state.arenas.take_dead()) {
+      dead->release([&](block& b) { return_parked(state, b); });
+      state.captures.ended(dead->capture);
+    }
+    if (state.arenas.has_dead()) {  // somebody is at work with it
+      deaths.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!was_frozen) {
+      lock.thaw();
+    }
+  }
+}
+
+/// The arena of a capture that goes on, made at first sight.
+/// \throws backend_error where the graph cannot be watched, std::bad_alloc; nothing is kept then
+template <typename Backend>
+capture_arena<Backend>& arena_of(pool_lock& lock, pool_state<Backend>& state,
+                                 const capture_state_of<Backend>& capture) {
+  if (capture_arena<Backend>* present = state.arenas.of_capture(capture.capture)) {
+    return *present;
+  }
+  auto* const watch = new graph_watch{state.arenas.deaths()};
+  watch_owner owner{watch};
+  require_ok(state.backend, unlocked(lock, [&] {
+               return state.backend.watch_graph(capture.graph, &graph_watch::raise, watch);
+             }));
+  if (capture_arena<Backend>* present = state.arenas.of_capture(capture.capture)) {
+    return *present;  // another stream of the capture was quicker
+  }
+  return state.arenas.make(capture.capture, std::move(owner));
+}
+
+/// What the backend knows of the capture on a stream that was seen capturing, kept in mind.
+template <typename Backend>
+capture_state_of<Backend> look_at_capture(pool_lock& lock, pool_state<Backend>& state,
+                                          typename Backend::stream_type stream,
+                                          const stream_state& seen) noexcept {
+  const auto capture = unlocked(lock, [&] { return state.backend.look_at_capture(stream); });
+  if (capture.result.ok() && capture.active) {
+    state.captures.belongs_to(stream, seen, capture.capture);
+  }
+  return capture;
+}
+
+/// Counts a block as given back that goes into no cache.
+template <typename Backend>
+void count_free(pool_lock& lock, pool_state<Backend>& state, const block& b) noexcept {
+  stream_cache& counting = state.memory.streams.quiet().first_cache();
+  std::optional<cache_guard> guard;
+  if (!lock.frozen()) {
+    guard.emplace(counting.lock);
+  }
+  counting.taken_back(b);
+  if (state.options.exact_peaks) {
+    state.caches.exact.taken_back(b.run->block_bytes);
+  }
+}
+
+/// The use that a stream outside of captures has of a block freed on it now.
+template <typename Backend>
+last_use use_on(pool_state<Backend>& state, const stream_state& seen) noexcept {
+  stream_table<Backend>& streams = state.memory.streams;
+  if (seen.result.ok() && !seen.capturing) {
+    try {
+      stream_record<Backend>& r = streams.of(seen.id);
+      ++r.pins;  // a stream that a parked block waits for is not forgotten
+      return {r.id, r.timeline.current()};
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  return streams.unordered_now();
+}
+
+/// Parks a claimed block of a living arena until its graph is over and `after` is complete. Returns
+/// whether there was such an arena.
+template <typename Backend>
+bool keep_for_graph(pool_lock& lock, pool_state<Backend>& state, block& b,
+                    last_use after) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    if (capture_arena<Backend>* const home = state.arenas.with_id(b.use.stream)) {
+      count_free(lock, state, b);
+      home->keep(b, after);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Parks a block freed on a stream that captures. One of that capture's own may serve there again;
+/// others wait for the graph's end, since it may name them. Of what a stream did before it began to
+/// capture nothing says whether it is complete but a fence. Returns whether it was parked: a
+/// capture that came to nothing keeps none.
+template <typename Backend>
+bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
+                     typename Backend::stream_type stream, const stream_state& seen) noexcept {
+  const last_use before_the_capture = use_on(state, seen);
+  const auto capture = look_at_capture(lock, state, stream, seen);
+  capture_arena<Backend>* current = nullptr;
+  if (!capture.result.ok() || capture.active) {
+    try {
+      require_ok(state.backend, capture.result);
+      current = &arena_of(lock, state, capture);
+    } catch (const std::exception&) {  // a graph that nobody can watch may name the block
+      count_free(lock, state, b);
+      state.arenas.strand(b);
+      return true;
+    }
+  }
+  if (current == nullptr) {
+    return keep_for_graph(lock, state, b, before_the_capture);
+  }
+  capture_arena<Backend>* const home = state.arenas.with_id(b.use.stream);
+  count_free(lock, state, b);
+  if (home == current && capture.position.known) {
+    home->park(b, capture.position);
+  } else if (home != nullptr) {
+    home->keep(b, home == current ? last_use{} : last_use{current->id, 0});
+  } else {
+    current->add(b);
+    current->keep(b, before_the_capture);
+  }
+  return true;
+}
+
+/// Takes note that a stream does not capture, unless others are busy in the pool: a later free will
+/// do. Returns true.
+template <typename Backend>
+bool see_not_capturing(pool_state<Backend>& state, typename Backend::stream_type stream) noexcept {
+  const std::unique_lock lock{state.caches.mutex, std::try_to_lock};
+  if (lock.owns_lock()) {
+    state.captures.left(stream);
+  }
+  return true;
+}
+
+/// Parks a claimed block that a graph may name; returns whether that was so.
+template <typename Backend>
+bool park_if_captured(pool_lock& lock, pool_state<Backend>& state, block& b,
+                      typename Backend::stream_type stream, const stream_state& seen) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    const bool capturing = seen.result.ok() && seen.capturing;
+    if (!capturing && !names_arena(b.use.stream)) {
+      return false;
+    }
+    reap_arenas(lock, state);
+    try {
+      if (seen.result.ok()) {
+        state.captures.see(stream, seen);
+      }
+    } catch (const std::bad_alloc&) {
+    }
+    if (capturing) {
+      return park_on_capture(lock, state, b, stream, seen);
+    }
+    if (state.arenas.with_id(b.use.stream) != nullptr) {
+      return keep_for_graph(lock, state, b, use_on(state, seen));
+    }
+  }
+  return false;
+}
+
+}  // namespace pagesift
