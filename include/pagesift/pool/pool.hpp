@@ -156,6 +156,8 @@ class basic_pool {
   [[nodiscard]] void* serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                    std::optional<stream_type> stream);
 
+  void take_initial_bytes(pool_lock& lock);
+
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
   void place(const unplaced_block& b, stream_type stream) noexcept;
@@ -188,14 +190,27 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   state_.maps = takes_virtual_memory(state_.backend, o);
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.caches};
-    const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
+    take_initial_bytes(lock);
+  }
+}
+
+/// Takes the memory a pool starts with; what came of it goes back if it is not all to be had.
+template <typename Backend>
+void basic_pool<Backend>::take_initial_bytes(pool_lock& lock) {
+  const std::size_t wanted = state_.options.initial_bytes;
+  const std::size_t pages = divide_round_up(wanted, page_bytes);
+  try {
     const status result = pages > state_.total_bytes / page_bytes
                               ? status{outcome::shortage}
                               : take_initial(lock, state_, pages);
     if (result.shortage()) {
-      throw_out_of_memory(lock, state_, o.initial_bytes);
+      throw_out_of_memory(lock, state_, wanted);
     }
     require_ok(state_.backend, result);
+  } catch (...) {
+    lock.freeze();
+    release_all(lock, state_);
+    throw;
   }
 }
 
