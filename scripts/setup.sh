@@ -6,7 +6,7 @@ has_package() {
     cmake | python3 | git | doxygen | valgrind) command -v "$1" ;;
     ninja-build) command -v ninja ;;
     g++) command -v c++ ;;
-    clang-format-14 | clang-tidy-14) command -v "$1" ;;
+    clang-14 | clang-format-14 | clang-tidy-14) command -v "$1" ;;
     python3-venv) python3 -c 'import ensurepip' ;;
     doctest-dev) has_header doctest/doctest.h ;;
     libbenchmark-dev) has_header benchmark/benchmark.h ;;
@@ -35,6 +35,7 @@ set_up() {
       needed+=(doctest-dev)
       useful+=(libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev valgrind)
       ;;
+    fuzz) needed+=(clang-14 doctest-dev) ;;
     demo) needed+=(libcli11-dev nlohmann-json3-dev) ;;
     bench) needed+=(libbenchmark-dev) ;;
     lint)
@@ -45,7 +46,7 @@ set_up() {
     docs) needed=(doxygen python3 python3-venv) ;;
     everything)
       useful+=(doctest-dev libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev
-        valgrind git clang-format-14 clang-tidy-14 doxygen python3-venv)
+        valgrind git clang-14 clang-format-14 clang-tidy-14 doxygen python3-venv)
       ;;
   esac
 

@@ -245,3 +245,22 @@ TEST_CASE("where no hole is long enough, more addresses are asked for") {
   CHECK(a.verdict == assembly_verdict::ready);
   m.succeed(a);
 }
+
+TEST_CASE(
+    "a hole that is longer than memory lasts is not filled, if less would do beside one run") {
+  mapped_heap m{100};
+  std::vector<page_run*> runs;
+  for (const std::size_t pages : {10, 13, 34}) {
+    m.grow(pages, pages);
+    runs.push_back(take_whole(m.heap, 1, pages));
+  }
+  m.heap.give(*runs[1], last_use{});
+  m.heap.forget(*m.heap.remove_oldest(13, page_heap::any_batch));
+  m.heap.give(*runs[0], last_use{});
+  m.heap.give(*runs[2], last_use{});
+  assembly a = m.heap.assemble(2, 48, moves_and(12, 12));  // 13 between the two, 14 beside the last
+  REQUIRE(a.verdict == assembly_verdict::ready);
+  CHECK(a.new_pages() == 4);
+  m.succeed(a);
+  CHECK(take_whole(m.heap, 2, 48) != nullptr);
+}

@@ -105,6 +105,25 @@ TEST_CASE("initial bytes that cannot be had are out of memory, and nothing is ke
   CHECK(device.acquired_bytes() == 0);
 }
 
+TEST_CASE("whichever call fails for initial bytes, a pool that is not made keeps nothing") {
+  for (const auto result : {pagesift::outcome::failed, pagesift::outcome::shortage}) {
+    for (std::uint64_t n = 1; n <= 12; ++n) {
+      pagesift::simulated_device device{with_budget(256 * mebibyte)};
+      pool_options options = with_backing({});
+      options.initial_bytes = 100 * mebibyte;
+      device.fail({{}, n, false, result, result == pagesift::outcome::failed ? 700 : 2});
+      std::optional<simulated_pool> pool;
+      try {
+        pool.emplace(pagesift::simulated_backend{device}, options);
+      } catch (const std::exception&) {
+        CHECK(device.acquired_bytes() + device.physical_bytes() == 0);
+        CHECK(device.reserved_bytes() == 0);
+        CHECK(device.violations().empty());
+      }
+    }
+  }
+}
+
 TEST_CASE("a request above the limit or the device's total fails at once and flushes nothing") {
   pool_options options;
   simulated_options device_options = with_budget(256 * mebibyte);
@@ -363,4 +382,13 @@ TEST_CASE("a query that fails is no completion: the block stays where it is") {
   CHECK(w.pool->stats().in_use == 0);
   w.device.clear_faults();
   w.turn(40 * mebibyte, b);
+}
+
+TEST_CASE("a request comes to an end where memory comes and goes and never suffices") {
+  simulated_options options = with_budget(2 * mebibyte);  // of which no whole page can be had
+  options.page_aligned = false;
+  world w{on_plain_memory(), options};
+  w.device.fail({simulated_call::release, 2, true, pagesift::outcome::shortage, 2});
+  CHECK_THROWS_AS((void)w.pool->allocate(256, simulated_stream{}), pagesift::out_of_memory);
+  CHECK(w.pool->stats().held == w.held_bytes());
 }

@@ -22,9 +22,10 @@ struct assembly_place {
 class place_finder {
  public:
   /// \param spare pages that must be left in the hole beyond what has to be filled
-  place_finder(const run_table& runs, stream_id stream, std::size_t pages,
-               std::size_t spare) noexcept
-      : runs_{runs}, stream_{stream}, pages_{pages}, spare_{spare} {}
+  /// \param between whether a hole may be filled as a whole to join the runs on both sides
+  place_finder(const run_table& runs, stream_id stream, std::size_t pages, std::size_t spare,
+               bool between) noexcept
+      : runs_{runs}, stream_{stream}, pages_{pages}, spare_{spare}, between_{between} {}
 
   /// The place with least to fill, the lowest of equals; `hole` is null where there is none.
   [[nodiscard]] assembly_place best() noexcept {
@@ -35,7 +36,7 @@ class place_finder {
       if (above != nullptr) {
         consider({hole, nullptr, above, left(above), true});
       }
-      if (below != nullptr && above != nullptr && spare_ == 0 &&
+      if (between_ && below != nullptr && above != nullptr && spare_ == 0 &&
           below->pages + hole->pages + above->pages >= pages_) {
         consider({hole, below, above, hole->pages, false});
       }
@@ -64,6 +65,7 @@ class place_finder {
   stream_id stream_;
   std::size_t pages_;
   std::size_t spare_;
+  bool between_;
   assembly_place best_;
 };
 

@@ -52,8 +52,9 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
                                      const assembly_terms& terms) {
   assembly none;
   std::size_t spare = 0;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const assembly_place place = place_finder{runs_, stream, pages, spare}.best();
+  bool between = true;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const assembly_place place = place_finder{runs_, stream, pages, spare, between}.best();
     if (place.hole == nullptr) {
       break;
     }
@@ -64,6 +65,10 @@ inline assembly page_stock::assemble(stream_id stream, std::size_t pages,
     }
     const std::size_t moved_pages = pages_of(candidates_, moves);
     const std::size_t missing = place.fill - std::min(moved_pages, place.fill);
+    if (missing > terms.most_new && place.below != nullptr && place.above != nullptr) {
+      between = false;  // a whole hole may be more than is needed; beside one run it is not
+      continue;
+    }
     if (missing > terms.most_new) {
       return none;
     }

@@ -193,6 +193,14 @@ class simulated_device {
     tell_unless_late();
   }
 
+  /// Lets the work of `s` run, and what that waits for, as far as no gate holds it back.
+  void run_all_of(simulated_stream s) {
+    const std::lock_guard lock{mutex_};
+    if (simulation::stream* const stream = checked("run_all_of", s)) {
+      (void)work_.drain(*stream);
+    }
+  }
+
   void begin_capture(simulated_stream s,
                      simulated_capture_mode mode = simulated_capture_mode::global) {
     const std::lock_guard lock{mutex_};
@@ -322,6 +330,12 @@ class simulated_device {
     return judge_.violations();
   }
 
+  /// How many there are: cheaper to ask often.
+  [[nodiscard]] std::size_t violation_count() const {
+    const std::lock_guard lock{mutex_};
+    return judge_.violations().size();
+  }
+
   // Calls of the backend.
 
   void fail(const simulated_fault& fault) {
@@ -385,6 +399,11 @@ class simulated_device {
   void set_budget(std::size_t bytes) {
     const std::lock_guard lock{mutex_};
     options_.budget_bytes = bytes;
+  }
+
+  [[nodiscard]] std::size_t budget() const {
+    const std::lock_guard lock{mutex_};
+    return options_.budget_bytes;
   }
 
   /// Bytes that are acquired and not released.

@@ -189,6 +189,8 @@ class basic_pool : private kept_state<Backend> {
                                    std::optional<stream_type> stream);
 
   [[nodiscard]] bool may_free_beside_captures(stream_type stream) noexcept;
+  void take_initial_bytes(pool_lock& lock);
+
   void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_beyond_hits(const void* p, std::size_t bytes, stream_type stream) noexcept;
   void free_slowly(const void* p, stream_type stream) noexcept;
@@ -223,20 +225,33 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   state_.maps = takes_virtual_memory(state_.backend, o);
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.caches};
-    const std::size_t pages = divide_round_up(o.initial_bytes, page_bytes);
-    const bool fits = pages <= state_.total_bytes / page_bytes;
+    take_initial_bytes(lock);
+  }
+  if (const auto place = place_of(state_.backend)) {
+    state_.gives = giver_registration{
+        *place, [this](std::size_t bytes) { return give_to_others(state_, bytes); }};
+  }
+}
+
+/// Takes the memory a pool starts with; what came of it goes back if it is not all to be had.
+template <typename Backend>
+void basic_pool<Backend>::take_initial_bytes(pool_lock& lock) {
+  const std::size_t wanted = state_.options.initial_bytes;
+  const std::size_t pages = divide_round_up(wanted, page_bytes);
+  const bool fits = pages <= state_.total_bytes / page_bytes;
+  try {
     status result = fits ? take_initial(lock, state_, pages) : status{outcome::shortage};
     if (fits && result.shortage() && ask_others(lock, state_, pages * page_bytes)) {
       result = take_initial(lock, state_, pages);
     }
     if (result.shortage()) {
-      throw_out_of_memory(lock, state_, o.initial_bytes);
+      throw_out_of_memory(lock, state_, wanted);
     }
     require_ok(state_.backend, result);
-  }
-  if (const auto place = place_of(state_.backend)) {
-    state_.gives = giver_registration{
-        *place, [this](std::size_t bytes) { return give_to_others(state_, bytes); }};
+  } catch (...) {
+    lock.freeze();
+    release_all(lock, state_);
+    throw;
   }
 }
 

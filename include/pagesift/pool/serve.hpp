@@ -97,7 +97,10 @@ block* idle_block(pool_state<Backend>& state, errand<Backend>& e) {
 template <typename Backend>
 block* reclaim(pool_lock& lock, pool_state<Backend>& state, errand<Backend>& e) {
   const std::size_t pages = e.wanted.tight.pages;
-  for (bool released = true; released;) {
+  // Each time round less is held: what a failed growth brings and a release takes again is no gain.
+  std::size_t held_before = no_limit;
+  for (bool released = true; released && state.counters.held() < held_before;) {
+    held_before = state.counters.held();
     if (block* b = idle_block(state, e)) {
       return b;
     }
