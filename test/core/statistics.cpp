@@ -14,6 +14,7 @@ pagesift::pool_stats numbered_stats() {
   s.held = 1;
   s.in_use = 2;
   s.idle = 3;
+  s.captured = 16;
   s.peak_held = 4;
   s.peak_in_use = 5;
   s.largest_idle_block = 6;
@@ -37,6 +38,7 @@ TEST_CASE("statistics as JSON hold every counter under its member's name") {
   const nlohmann::json expected = {{"held", 1},
                                    {"in_use", 2},
                                    {"idle", 3},
+                                   {"captured", 16},
                                    {"peak_held", 4},
                                    {"peak_in_use", 5},
                                    {"largest_idle_block", 6},

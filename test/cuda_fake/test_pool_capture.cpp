@@ -165,6 +165,35 @@ TEST_CASE("while a capture is known, frees elsewhere ask once and go the short w
   check_valid_to_the_end(scene.first);
 }
 
+TEST_CASE("a free on a stream whose capture is over tells the pool, which asks no more at frees") {
+  pool_scene scene;
+  turn(scene, mebibyte, scene.first);
+  begin_capture(scene.first);
+  turn(scene, mebibyte, scene.first);
+  cudaGraph_t const graph = end_capture(scene.first);  // goes on to live
+  void* const p = turn(scene, mebibyte, scene.first);
+  turn(scene, mebibyte, scene.first);
+  fake_cuda::clear_log();
+  CHECK(turn(scene, mebibyte, scene.first) == p);
+  CHECK(fake_cuda::count("cuStreamIsCapturing") == 1);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE("a capture on a thread's own default stream has memory of its own") {
+  pool_scene scene;
+  begin_capture(cudaStreamPerThread);
+  void* const p = turn(scene, mebibyte, cudaStreamPerThread);
+  std::thread{[&] {
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    void* const q = turn(scene, mebibyte, cudaStreamPerThread);
+    CHECK(q != p);
+    CHECK(turn(scene, mebibyte, cudaStreamPerThread) == q);
+  }}.join();
+  CHECK(turn(scene, mebibyte, cudaStreamPerThread) == p);
+  check_valid_to_the_end(cudaStreamPerThread);
+  CHECK(scene.pool.stats().captured == 0);
+}
+
 TEST_CASE("frees, misses, trims and shortages in another thread leave a capture valid") {
   for (const auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
                           cudaStreamCaptureModeRelaxed}) {

@@ -149,8 +149,12 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
       return b;
     }
   }
-  return state.memory.has_incomplete() && fence_if_possible(lock, state) ? reclaim(lock, state, e)
-                                                                         : nullptr;
+  const bool worth_waiting = state.memory.has_incomplete() || state.arenas.bytes() != 0;
+  if (!worth_waiting || !fence_if_possible(lock, state)) {
+    return nullptr;
+  }
+  reap_arenas(lock, state);  // of graphs that were gone but for a launch
+  return reclaim(lock, state, e);
 }
 
 /// Whether memory has come back or come in since `arrivals_before`, or was on its way; waits for
