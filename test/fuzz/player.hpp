@@ -137,11 +137,12 @@ class player {
   }
 
   /// What other threads do while a call of a pool is inside the backend, as if one came in there.
-  /// Asking after events is the one call that is made with the pool's mutex held. A request that
+  /// Asking after events and graphs is what is done with the pool's mutex held. A request that
   /// comes in while memory is on its way may wait for that, in this thread for ever: so none does.
   void meanwhile(simulated_call call) {
     if (depth_ != 0 || call == simulated_call::query || call == simulated_call::destroy_event ||
-        quiet_ || !by_.one_in(8)) {
+        call == simulated_call::nodes_before || call == simulated_call::look_at_capture || quiet_ ||
+        !by_.one_in(8)) {
       return;
     }
     const bool moves_memory = call == simulated_call::acquire || call == simulated_call::release ||

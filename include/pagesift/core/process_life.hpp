@@ -90,6 +90,7 @@ class PAGESIFT_ONE_PER_PROCESS process_life {
 
   /// Sees to it that the exit is noticed before a static object is destroyed that `m` belongs to
   /// and that is complete by now: handlers run in the opposite order of their registration.
+  /// Precondition: no lock of a pool is held; a fork takes those after this one's.
   void notice_exit_before(const life_member& m) noexcept {
     if (m.number_ > noticed_.load(std::memory_order_relaxed)) {
       const std::lock_guard<std::mutex> guard{mutex_};

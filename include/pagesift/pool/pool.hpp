@@ -319,6 +319,7 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_beyond_hits(stream_ty
                                                                        const wanted_block& wanted,
                                                                        std::size_t alignment) {
   require_reach(state_);
+  process_life::get().notice_exit_before(life_);
   if (state_.watch == nullptr) {
     return allocate_slowly(stream, wanted, alignment);
   }
@@ -357,6 +358,7 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
   require_reach(state_);
+  process_life::get().notice_exit_before(life_);
   const auto serve = [&](std::size_t needed) {
     const request wanted = make_request(needed, alignment);
     pool_lock lock{state_.caches};
@@ -369,7 +371,6 @@ void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignmen
 template <typename Backend>
 void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const request& wanted,
                                         std::optional<stream_type> stream) {
-  process_life::get().notice_exit_before(life_);
   lock.freeze();
   block* b = state_.memory.own_block(taker, wanted.waiting);
   if (b == nullptr) {
