@@ -83,6 +83,13 @@ class cache_lock {
     others_.unlock();
   }
 
+  /// In a forked child: whoever waits, or was about to find out that it may not enter, is not here.
+  /// Precondition: the caller has claimed it.
+  void forget_other_threads() noexcept {
+    inside_.store(false, std::memory_order_relaxed);
+    others_.forget_waiters();
+  }
+
   /// Whether the owner may enter, once nobody claims the lock.
   [[nodiscard]] bool biased_to(thread_mark caller) const noexcept {
     return owner_.load(std::memory_order_relaxed) == caller;

@@ -99,6 +99,13 @@ class cache_registry {
     }
   }
 
+  /// In a forked child. Precondition: the forking thread has locked every cache.
+  void forget_other_threads() noexcept {
+    for (stream_cache& cache : caches_) {
+      cache.lock.forget_other_threads();
+    }
+  }
+
   /// Brings `use` up to date. Precondition: every cache is locked.
   void settle() noexcept {
     std::ptrdiff_t moved = 0;

@@ -48,6 +48,11 @@ class spin_lock {
     served_.store(served_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
+  /// In a forked child: the threads that wait are not here. Precondition: the caller holds it.
+  void forget_waiters() noexcept {
+    next_.store(served_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<std::uint32_t> next_{0};
   std::atomic<std::uint32_t> served_{0};

@@ -45,6 +45,7 @@ class pool_life final : public life_member {
     } else {
       state_.ranges_in_motion = 0;
       state_.growing_bytes = 0;
+      state_.caches.forget_other_threads();
       after_fork_in_parent();
     }
   }
