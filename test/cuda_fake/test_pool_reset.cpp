@@ -281,3 +281,16 @@ TEST_CASE(
     CHECK_THROWS_AS((void)young.stats(), reset_error);
   }
 }
+
+TEST_CASE("blocks that a reset has destroyed are no leaks of a pool that ends") {
+  int reports = 0;
+  pool_options options = with(pagesift::checks::full);
+  options.on_misuse = [&](const pagesift::misuse_report&) { ++reports; };
+  std::optional<pool_scene> scene;
+  scene.emplace(pagesift::gibibyte, options);
+  (void)scene->pool.allocate(4096, scene->first);
+  reset_device();
+  scene.reset();
+  CHECK(reports == 0);
+  CHECK(only_asks());
+}
