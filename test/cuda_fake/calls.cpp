@@ -35,7 +35,10 @@ int injected_fault(const std::string& name) {
 
 int broken_context() {
   const CUcontext current = current_context();
-  return current == nullptr ? 0 : current->broken;
+  if (current == nullptr) {
+    return 0;
+  }
+  return current->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : current->broken;
 }
 
 CUresult enter(const call& c, bool needs_context, const std::function<CUresult()>& body) {
@@ -71,6 +74,7 @@ void bind_default_context() {
     auto& stack = this_thread().contexts;
     stack.assign(1, &the_world().contexts[0]);
   }
+  revive(current_context());
 }
 
 }  // namespace

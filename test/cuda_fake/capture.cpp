@@ -69,6 +69,9 @@ CUresult wait_beside_captures(const stream& s) {
 }
 
 CUresult is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
+  if (the_world().reset_handles.count(handle) != 0) {
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
   const stream* s = find_stream(handle);
   if (s == nullptr) {
     return CUDA_ERROR_INVALID_HANDLE;

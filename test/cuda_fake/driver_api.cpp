@@ -64,6 +64,13 @@ CUresult CUDAAPI ctx_get_device(CUdevice* device) {
   });
 }
 
+CUresult CUDAAPI ctx_get_id(CUcontext context, unsigned long long* id) {
+  return contextless_call({"cuCtxGetId"}, [&] {
+    *id = context->id;
+    return context->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+  });
+}
+
 CUresult CUDAAPI ctx_synchronize() {
   return driver_call({"cuCtxSynchronize"}, [] { return synchronize_context(); });
 }
@@ -222,6 +229,7 @@ void* entry_point(const std::string& name, unsigned version) {
       {"cuCtxPushCurrent", address_of(ctx_push_current)},
       {"cuCtxPopCurrent", address_of(ctx_pop_current)},
       {"cuCtxGetDevice", address_of(ctx_get_device)},
+      {"cuCtxGetId", address_of(ctx_get_id)},
       {"cuCtxSynchronize", address_of(ctx_synchronize)},
       {"cuMemAlloc", address_of(mem_alloc)},
       {"cuMemFree", address_of(mem_free)},

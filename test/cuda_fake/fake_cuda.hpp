@@ -8,6 +8,10 @@
 // - Virtual memory is the host's too: reserved addresses fault until a piece is mapped there and
 //   access given, and a piece keeps what is in it while it is mapped elsewhere.
 // - A destroyed stream's handle is the next one given out, its id never is.
+// - cudaDeviceReset takes a device's memory, streams and events away. The context keeps its
+// address;
+//   its id is gone until the runtime is used again, then it is another. What is left of the graphs
+//   never ends.
 // - The last error, the current device and context, and the rules of stream capture are CUDA's.
 //
 // Calls of the driver fetched through cudaGetDriverEntryPoint are named as there ("cuEventRecord"),

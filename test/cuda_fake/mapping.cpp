@@ -164,6 +164,26 @@ CUresult give_access(CUdeviceptr p, std::size_t bytes, int device) {
   return CUDA_SUCCESS;
 }
 
+void unmap_device(int device) {
+  world& w = the_world();
+  for (auto at = w.mappings.begin(); at != w.mappings.end();) {
+    if (w.pieces[at->second.piece].device != device) {
+      ++at;
+      continue;
+    }
+    mmap(pointer(at->first), at->second.end - at->first, PROT_NONE, nowhere | MAP_FIXED, -1, 0);
+    at = w.mappings.erase(at);
+  }
+  for (auto at = w.pieces.begin(); at != w.pieces.end();) {
+    if (at->second.device != device) {
+      ++at;
+      continue;
+    }
+    close(at->second.file);
+    at = w.pieces.erase(at);
+  }
+}
+
 void unmap_the_world() {
   world& w = the_world();
   for (const auto& entry : w.reservations) {

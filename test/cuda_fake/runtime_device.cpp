@@ -109,6 +109,10 @@ cudaError_t cudaDeviceSynchronize() {
   return runtime_call({"cudaDeviceSynchronize"}, [] { return synchronize_context(); });
 }
 
+cudaError_t cudaDeviceReset() {
+  return runtime_call({"cudaDeviceReset"}, [] { return reset_device(current_context()->device); });
+}
+
 cudaError_t cudaPeekAtLastError() {
   std::lock_guard<std::mutex> lock{the_world().mutex};
   return this_thread().last_error;

@@ -15,7 +15,7 @@ void boot(world& w, int devices, std::size_t bytes_each) {
   w.devices = devices;
   w.bytes_each = bytes_each;
   for (int device = 0; device < max_devices; ++device) {
-    w.contexts[device] = CUctx_st{device, 0};
+    w.contexts[device] = CUctx_st{device, 0, 1, false};
     w.legacy[device] = ++w.last_id;
     stream& legacy = w.streams[w.last_id];
     legacy.id = w.last_id;
@@ -36,6 +36,7 @@ void shut_down(world& w) {
   w.runtime_refusal = 0;
   w.streams.clear();
   w.handles.clear();
+  w.reset_handles.clear();
   w.events.clear();
   w.graphs.clear();
   w.executables.clear();

@@ -13,6 +13,7 @@ CUstream new_handle() {
   }
   const CUstream handle = w.recycled.back();
   w.recycled.pop_back();
+  w.reset_handles.erase(handle);
   return handle;
 }
 

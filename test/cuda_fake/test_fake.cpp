@@ -1,6 +1,8 @@
 // The fake itself: where CUDA is strict it must be, or no test on it could go red.
 #include "fake_cuda.hpp"
 
+#include <pagesift/backend/cuda_driver.hpp>
+
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -122,4 +124,34 @@ TEST_CASE("a fault comes at the call asked for, and the budget is the device's")
   CHECK(cudaMalloc(&p, 401) == cudaErrorMemoryAllocation);
   CHECK(fake_cuda::used_bytes(0) == 600);
   CHECK(fake_cuda::count("cudaMalloc") == 3);
+}
+
+TEST_CASE(
+    "a reset takes what the device has; its context has no id before the runtime is used again") {
+  fake_cuda::reset();
+  const pagesift::cuda_driver& driver = pagesift::cuda_driver::get();
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  void* p = nullptr;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&event) == cudaSuccess);
+  REQUIRE(cudaMalloc(&p, 1000) == cudaSuccess);
+  CUcontext context = nullptr;
+  unsigned long long before = 0;
+  unsigned long long after = 0;
+  REQUIRE(driver.primary_ctx_retain(&context, 0) == CUDA_SUCCESS);
+  REQUIRE(driver.ctx_get_id(context, &before) == CUDA_SUCCESS);
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  CHECK(driver.ctx_get_id(context, &after) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  CHECK(fake_cuda::used_bytes(0) == 0);
+  CHECK(cudaFree(nullptr) == cudaSuccess);
+  CHECK(driver.ctx_get_id(context, &after) == CUDA_SUCCESS);
+  CHECK(after != before);
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  CHECK(driver.stream_is_capturing(stream, &capture) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  CHECK(fake_cuda::misuse().empty());
+  CHECK(cudaEventQuery(event) != cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) != cudaSuccess);
+  CHECK(cudaFree(p) != cudaSuccess);
+  CHECK(fake_cuda::misuse().size() == 3);
 }

@@ -7,7 +7,7 @@ namespace {
 
 stream& per_thread_stream(int device) {
   std::uint64_t& id = this_thread().default_streams[device];
-  if (id == 0) {
+  if (the_world().streams.count(id) == 0) {  // none yet, or a reset has destroyed it
     id = new_stream(device, true).id;
   }
   return the_world().streams.at(id);
@@ -35,7 +35,9 @@ stream* find_stream(CUstream handle) {
   }
   const auto found = w.handles.find(handle);
   if (found == w.handles.end()) {
-    w.misuse.push_back("a call was given a stream that has been destroyed");
+    w.misuse.push_back(w.reset_handles.count(handle) != 0
+                           ? "a call was given a stream that a reset has destroyed"
+                           : "a call was given a stream that has been destroyed");
     return nullptr;
   }
   return &w.streams.at(found->second);

@@ -15,6 +15,8 @@
 struct CUctx_st {
   int device = 0;
   int broken = 0;  ///< the error that every call returns, once a kernel has gone wrong
+  unsigned long long id = 1;
+  bool destroyed = false;  ///< by a reset, and the runtime was not used since
 };
 
 namespace fake_cuda {
@@ -136,6 +138,7 @@ struct world {
   std::map<std::uint64_t, stream> streams;
   std::map<CUstream, std::uint64_t> handles;
   std::vector<CUstream> recycled;
+  std::set<CUstream> reset_handles;  ///< of streams that a reset has destroyed
   std::uintptr_t last_handle = 0x1000;
   std::uint64_t legacy[max_devices] = {};
   std::uint64_t last_id = 0;
@@ -149,6 +152,7 @@ struct world {
   std::map<CUmemGenericAllocationHandle, physical> pieces;
   std::map<std::uintptr_t, mapping> mappings;
   CUmemGenericAllocationHandle last_piece = 0;
+  unsigned long long last_context = 1;
   std::map<int, int> attributes;  ///< those set by the test
   std::size_t granularity = std::size_t{2} << 20;
   bool peer_access = true;
@@ -259,6 +263,13 @@ CUresult unmap(CUdeviceptr p, std::size_t bytes);
 CUresult give_access(CUdeviceptr p, std::size_t bytes, int device);
 /// Takes everything away without asking.
 void unmap_the_world();
+/// The same of one device; addresses stay reserved.
+void unmap_device(int device);
+
+// --- resetting.cpp: with the world locked ---
+CUresult reset_device(int device);
+/// Makes a context that a reset has destroyed anew, as any use of the runtime does.
+void revive(CUcontext context);
 
 /// Addresses of the driver's functions for virtual memory.
 const std::map<std::string, void*>& mapping_functions();

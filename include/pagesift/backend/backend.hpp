@@ -100,6 +100,16 @@ template <typename B>
 inline constexpr bool needs_driver_v<B, std::void_t<decltype(bool{B::needs_driver})>> =
     B::needs_driver;
 
+/// Whether the memory of backend `B` can be taken away at once, with all streams and events. Such
+/// a backend says so by `bool is_reset() const noexcept`: whether that has happened since it was
+/// opened. It never changes back; once it has happened `inspect` fails, `get_id_unless_capturing`
+/// and `is_not_capturing` are false, and the other calls do nothing but fail.
+template <typename B, typename = void>
+inline constexpr bool knows_resets_v = false;
+template <typename B>
+inline constexpr bool
+    knows_resets_v<B, std::void_t<decltype(bool{std::declval<const B&>().is_reset()})>> = true;
+
 /// \throws backend_error unless `result` is ok
 template <typename Backend>
 void require_ok(const Backend& backend, const status& result) {

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -84,8 +85,12 @@ class cuda_backend : public cuda_captures {
     return query_memory(info).ok() ? info : memory_info{0, total_bytes_};
   }
 
-  /// Identity of a stream. The legacy default stream costs no call: it cannot capture.
+  /// Identity of a stream. The legacy default stream cannot capture. After a reset it fails for
+  /// every stream: the driver crashes on some of the old ones.
   [[nodiscard]] stream_state inspect(stream_type stream) const noexcept {
+    if (is_reset()) {
+      return {cuda_status(CUDA_ERROR_CONTEXT_IS_DESTROYED, "cuCtxGetId"), 0, false, false};
+    }
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
       return {status{}, legacy_stream_id, false, false};
@@ -100,13 +105,14 @@ class cuda_backend : public cuda_captures {
   }
 
   /// The id alone, so that it stays in a register: a struct put together from the driver's answers
-  /// costs as much as one of them.
+  /// costs as much as one of them. The legacy default stream is the same after a reset, so there
+  /// the context is asked; a created stream says itself that it is gone, or has another id.
   [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool get_id_unless_capturing(stream_type stream,
                                                                     stream_id& id) const noexcept {
     const CUstream handle = explicit_stream(stream);
     if (handle == CU_STREAM_LEGACY) {
       id = legacy_stream_id;
-      return true;
+      return !is_reset();
     }
     if (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) {
       unsigned long long answer = 0;
@@ -120,8 +126,10 @@ class cuda_backend : public cuda_captures {
 
   [[nodiscard]] PAGESIFT_ALWAYS_INLINE bool is_not_capturing(stream_type stream) const noexcept {
     const CUstream handle = explicit_stream(stream);
-    return handle == CU_STREAM_LEGACY ||
-           (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) ||
+    if (handle == CU_STREAM_LEGACY) {
+      return !is_reset();
+    }
+    return (handle != CU_STREAM_PER_THREAD && says_not_capturing(handle)) ||
            inspected_as_not_capturing(stream);
   }
 
@@ -211,10 +219,11 @@ class cuda_backend : public cuda_captures {
   }
 
  private:
-  cuda_backend(const cuda_driver& driver, int device, CUcontext context)
+  cuda_backend(const cuda_driver& driver, int device, const cuda_primary_context& context)
       : cuda_captures{driver, device, context}, fence_{std::make_shared<cuda_fence>(*this)} {}
 
   static int device_count(const cuda_driver& driver);
+  static cuda_primary_context retain_context(const cuda_driver& driver, int device);
 
   /// For calls that submit work. Work on the legacy default stream would end the capture of any
   /// stream that synchronises with it; asking is harmless.
@@ -321,14 +330,38 @@ inline int cuda_backend::current_device() {
   CUdevice device = 0;
   check_cuda(driver.ctx_get_current(&context), "cuCtxGetCurrent");
   if (context != nullptr) {
-    check_cuda(driver.ctx_get_device(&device), "cuCtxGetDevice");
-    return device;
+    const CUresult result = driver.ctx_get_device(&device);
+    if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+      check_cuda(result, "cuCtxGetDevice");
+      return device;
+    }
   }
-  // Only the runtime knows the device that a thread without a context would start on. Where there
+  // Only the runtime knows the device that a thread without a context, or with one that a reset has
+  // destroyed, would start on. Where there
   // is one that call does not fail, and so leaves the last error alone.
   (void)device_count(driver);
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
   return device;
+}
+
+/// After a reset the context is made anew by the first use of the runtime: in a thread of its own,
+/// so that the calling thread's current device and last error stay.
+inline cuda_primary_context cuda_backend::retain_context(const cuda_driver& driver, int device) {
+  CUdevice handle = 0;
+  cuda_primary_context context;
+  check_cuda(driver.device_get(&handle, device), "cuDeviceGet");
+  check_cuda(driver.primary_ctx_retain(&context.handle, handle), "cuDevicePrimaryCtxRetain");
+  CUresult result = driver.ctx_get_id(context.handle, &context.id);
+  if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    const auto use_runtime = [device] {
+      const cudaError_t set = cudaSetDevice(device);
+      return set == cudaSuccess ? cudaFree(nullptr) : set;
+    };
+    check_cuda(std::async(std::launch::async, use_runtime).get(), "cudaFree");
+    result = driver.ctx_get_id(context.handle, &context.id);
+  }
+  check_cuda(result, "cuCtxGetId");
+  return context;
 }
 
 inline cuda_backend cuda_backend::open(int device) {
@@ -339,11 +372,7 @@ inline cuda_backend cuda_backend::open(int device) {
     throw invalid_argument{"there is no CUDA device " + std::to_string(ordinal) + ": there are " +
                            std::to_string(count) + ", counted from 0"};
   }
-  CUdevice handle = 0;
-  CUcontext context = nullptr;
-  check_cuda(driver.device_get(&handle, ordinal), "cuDeviceGet");
-  check_cuda(driver.primary_ctx_retain(&context, handle), "cuDevicePrimaryCtxRetain");
-  cuda_backend backend{driver, ordinal, context};
+  cuda_backend backend{driver, ordinal, retain_context(driver, ordinal)};
   memory_info info;
   check_cuda(backend.query_memory(info).code, "cuMemGetInfo");
   backend.total_bytes_ = info.total_bytes;
@@ -352,6 +381,7 @@ inline cuda_backend cuda_backend::open(int device) {
 
 static_assert(is_virtual_backend_v<cuda_backend>);
 static_assert(is_capturing_backend_v<cuda_backend>);
+static_assert(knows_resets_v<cuda_backend>);
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE
 }  // namespace pagesift

@@ -89,7 +89,7 @@ class cuda_captures : public cuda_mapper {
   }
 
  protected:
-  cuda_captures(const cuda_driver& driver, int device, CUcontext context)
+  cuda_captures(const cuda_driver& driver, int device, const cuda_primary_context& context)
       : cuda_mapper{driver, cuda_mapping_functions::get(), device, context},
         functions_{&cuda_capture_functions::get()} {}
 

@@ -57,6 +57,7 @@ struct cuda_driver {
   PFN_cuCtxPushCurrent_v4000 ctx_push_current = nullptr;
   PFN_cuCtxPopCurrent_v4000 ctx_pop_current = nullptr;
   PFN_cuCtxGetDevice_v2000 ctx_get_device = nullptr;
+  PFN_cuCtxGetId_v12000 ctx_get_id = nullptr;
   PFN_cuMemAlloc_v3020 mem_alloc = nullptr;
   PFN_cuMemFree_v3020 mem_free = nullptr;
   PFN_cuMemGetInfo_v3020 mem_get_info = nullptr;
@@ -144,6 +145,7 @@ inline cuda_driver cuda_driver::load() {
   find_cuda_function(d.ctx_push_current, "cuCtxPushCurrent", 4000);
   find_cuda_function(d.ctx_pop_current, "cuCtxPopCurrent", 4000);
   find_cuda_function(d.ctx_get_device, "cuCtxGetDevice", 2000);
+  find_cuda_function(d.ctx_get_id, "cuCtxGetId", 12000);
   find_cuda_function(d.mem_alloc, "cuMemAlloc", 3020);
   find_cuda_function(d.mem_free, "cuMemFree", 3020);
   find_cuda_function(d.mem_get_info, "cuMemGetInfo", 3020);

@@ -21,7 +21,7 @@ class cuda_fence : private cuda_caller {
   cuda_fence(const cuda_fence&) = delete;
   cuda_fence& operator=(const cuda_fence&) = delete;
 
-  /// Waits, too.
+  /// Waits, too. After a reset the allocation is gone, and nothing is done.
   ~cuda_fence() {
     if (const CUdeviceptr token = token_.exchange(0)) {
       (void)give_back(token);

@@ -100,7 +100,7 @@ class cuda_mapper : public cuda_caller {
 
  protected:
   cuda_mapper(const cuda_driver& driver, const cuda_mapping_functions& functions, int device,
-              CUcontext context) noexcept
+              const cuda_primary_context& context) noexcept
       : cuda_caller{driver, device, context}, functions_{&functions} {}
 
  private:

@@ -13,6 +13,7 @@
 //   process_error          the process has no way to the pool's memory
 //     fork_error           ... since it is a forked child
 //     exit_error           ... since it is exiting
+//     reset_error          ... since the device was reset
 //
 // A shortage of the pool's own bookkeeping memory on the host is a plain std::bad_alloc.
 #pragma once
@@ -108,6 +109,15 @@ class exit_error : public process_error {
   explicit exit_error(const std::string& memory)
       : process_error{"pagesift: the process is exiting, and the driver of its " + memory +
                       " may be gone already"} {}
+};
+
+/// A pool was used after its device had been reset (cudaDeviceReset), with all of its memory.
+class reset_error : public process_error {
+ public:
+  reset_error()
+      : process_error{
+            "pagesift: the device was reset since this pool was made; its memory is gone: make "
+            "another pool"} {}
 };
 
 /// The numbers behind an `out_of_memory`, all in bytes.

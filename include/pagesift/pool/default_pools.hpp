@@ -13,7 +13,8 @@ namespace pagesift {
 
 /// Makes each device's pool at first use and never destroys it: at process exit the backend may be
 /// unloaded before the last static object that frees into the pool. All libraries of the process
-/// share them.
+/// share them. A pool that has found its device reset is no default pool any more; it stays, for
+/// what still refers to it.
 template <typename Pool>
 class default_pools {
  public:
@@ -27,16 +28,17 @@ class default_pools {
     }
     std::atomic<Pool*>& place = places()[device];
     Pool* pool = place.load(std::memory_order_acquire);
-    return pool != nullptr ? *pool : make(place, device);
+    return pool != nullptr && !pool->found_reset() ? *pool : make(place, pool, device);
   }
 
  private:
-  /// Of pools that several threads make at once the first that is complete stays.
-  static Pool& make(std::atomic<Pool*>& place, int device) {
+  /// Of pools that several threads make at once, in the place of none or of `former`, the first
+  /// that is complete stays.
+  static Pool& make(std::atomic<Pool*>& place, Pool* former, int device) {
     pool_options options;
     options.device = device;
     auto made = std::make_unique<Pool>(options);
-    Pool* present = nullptr;
+    Pool* present = former;
     if (place.compare_exchange_strong(present, made.get(), std::memory_order_acq_rel)) {
       present = made.release();
     }

@@ -3,6 +3,7 @@
 
 #include <pagesift/pool/growth.hpp>
 #include <pagesift/pool/ordering.hpp>
+#include <pagesift/pool/pool_life.hpp>
 #include <pagesift/pool/shortage_helpers.hpp>
 
 #include <cstddef>
@@ -29,7 +30,7 @@ std::size_t release_complete(pool_lock& lock, pool_state<Backend>& state,
 /// then what a fence makes so.
 template <typename Backend>
 std::size_t give_to_others(pool_state<Backend>& state, std::size_t bytes) noexcept {
-  if (state.gate.out_of_reach()) {
+  if (is_out_of_reach(state)) {
     return 0;
   }
   pool_lock lock{state.caches};

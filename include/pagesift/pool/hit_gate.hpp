@@ -12,7 +12,7 @@ namespace pagesift {
 class hit_gate {
  public:
   /// What may close it; each on its own.
-  enum reason : unsigned { captures = 1, watched = 2, forked = 4, exiting = 8 };
+  enum reason : unsigned { captures = 1, watched = 2, forked = 4, exiting = 8, reset = 16 };
 
   [[nodiscard]] bool open() const noexcept { return closed_.load(std::memory_order_relaxed) == 0; }
   [[nodiscard]] bool open_to_requests() const noexcept {
@@ -24,14 +24,14 @@ class hit_gate {
     return (closed_.load(std::memory_order_relaxed) & why) != 0;
   }
 
-  /// Whether the process has no way to the backend any more: in a forked child, or at its end. That
-  /// never changes back.
+  /// Whether the process has no way to the backend any more: in a forked child, at its end, or
+  /// since the device was found to be reset. That never changes back.
   [[nodiscard]] bool out_of_reach() const noexcept {
-    return (closed_.load(std::memory_order_relaxed) & (forked | exiting)) != 0;
+    return (closed_.load(std::memory_order_relaxed) & (forked | exiting | reset)) != 0;
   }
 
-  /// Precondition: no other thread sets the same reason meanwhile. Writes only where that changes
-  /// something: all threads read it at every hit.
+  /// Precondition: no other thread gives the same reason another value meanwhile. Writes only where
+  /// that changes something: all threads read it at every hit.
   void set(reason why, bool closed) noexcept {
     if (closed == closed_by(why)) {
       return;

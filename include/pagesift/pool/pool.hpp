@@ -40,6 +40,7 @@ namespace pagesift {
 /// In a forked child, and once the process has begun to exit, a pool of a backend that needs a
 /// driver makes no call of it: what would return memory throws process_error, `trim`, `end_batch`
 /// and `retire` do nothing, no more than a free or the destructor. Host memory is not concerned.
+/// The same goes for a pool whose device was reset (cudaDeviceReset): its memory is gone.
 template <typename Backend>
 class basic_pool : private kept_state<Backend> {
   static_assert(is_backend_v<Backend>, "Backend must model pagesift::is_backend");
@@ -63,7 +64,8 @@ class basic_pool : private kept_state<Backend> {
   ~basic_pool();
 
   /// The pool of the current device that everybody shares. Made at first use, never destroyed: at
-  /// process exit the backend may be gone before the last static object is.
+  /// process exit the backend may be gone before the last static object is. Once a call of it has
+  /// found that its device was reset, another takes its place.
   /// \throws what making a pool throws
   [[nodiscard]] static basic_pool& default_pool() {
     return default_pools<basic_pool>::of(Backend::current_device());
@@ -140,6 +142,10 @@ class basic_pool : private kept_state<Backend> {
   /// \throws backend_error, std::bad_alloc if the host is short of memory
   void retire(stream_type stream);
 
+  /// Whether a call of this pool has found that its device was reset since the pool was made. Asks
+  /// nothing; never changes back.
+  [[nodiscard]] bool found_reset() const noexcept { return state_.gate.closed_by(hit_gate::reset); }
+
   /// The counters as they are now. \throws process_error, std::bad_alloc
   [[nodiscard]] pool_stats stats() const;
 
@@ -179,6 +185,7 @@ class basic_pool : private kept_state<Backend> {
   [[nodiscard]] void* allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                      std::size_t alignment);
   void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
+  [[nodiscard]] bool may_hit_bound(stream_type stream) noexcept;
 
   [[nodiscard]] void* allocate_beyond_hits(stream_type stream, const wanted_block& wanted,
                                            std::size_t alignment);
@@ -259,7 +266,7 @@ template <typename Backend>
 basic_pool<Backend>::~basic_pool() {
   state_.gives.reset();
   life_.leave();
-  if (state_.gate.out_of_reach() || process_life::get().exiting()) {
+  if (process_life::get().exiting() || is_out_of_reach(state_)) {
     return;
   }
   try {
@@ -293,13 +300,25 @@ template <typename Backend>
 void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  const bool trusted = state_.options.checks == checks::trusted;
-  if (state_.gate.open_to_requests() && (trusted || state_.backend.is_not_capturing(on.stream_))) {
+  if (state_.gate.open_to_requests() && may_hit_bound(on.stream_)) {
     if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
       return p;
     }
   }
   return allocate_beyond_hits(on.stream_, wanted, alignment);
+}
+
+/// Whether a request may be a hit on a stream whose id is known. A trusted pool does not ask the
+/// stream; that its memory is still there no caller can promise for all the libraries of a process.
+template <typename Backend>
+PAGESIFT_ALWAYS_INLINE bool basic_pool<Backend>::may_hit_bound(stream_type stream) noexcept {
+  if (state_.options.checks != checks::trusted) {
+    return state_.backend.is_not_capturing(stream);
+  }
+  if constexpr (knows_resets_v<Backend>) {
+    return !state_.backend.is_reset();
+  }
+  return true;
 }
 
 template <typename Backend>
@@ -403,7 +422,7 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t bytes, stream_type str
 template <typename Backend>
 PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_beyond_hits(const void* p, std::size_t bytes,
                                                                   stream_type stream) noexcept {
-  if (state_.gate.out_of_reach()) {
+  if (is_out_of_reach(state_)) {
     return;
   }
   if (state_.watch == nullptr) {
@@ -489,7 +508,7 @@ void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
 
 template <typename Backend>
 void basic_pool<Backend>::deallocate_sync(void* p, std::size_t bytes) noexcept {
-  if (p == nullptr || state_.gate.out_of_reach()) {
+  if (p == nullptr || is_out_of_reach(state_)) {
     return;
   }
   if (state_.watch == nullptr) {
@@ -589,7 +608,7 @@ remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, re
 
 template <typename Backend>
 void basic_pool<Backend>::trim(std::size_t keep_bytes) {
-  if (state_.gate.out_of_reach()) {
+  if (is_out_of_reach(state_)) {
     return;
   }
   pool_lock lock{state_.caches};
@@ -608,7 +627,7 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
 
 template <typename Backend>
 void basic_pool<Backend>::end_batch() {
-  if (state_.gate.out_of_reach()) {
+  if (is_out_of_reach(state_)) {
     return;
   }
   pool_lock lock{state_.caches};
@@ -630,7 +649,7 @@ void basic_pool<Backend>::end_batch() {
 
 template <typename Backend>
 void basic_pool<Backend>::retire(stream_type stream) {
-  if (state_.gate.out_of_reach()) {
+  if (is_out_of_reach(state_)) {
     return;
   }
   const stream_state seen = state_.backend.inspect(stream);

@@ -1,4 +1,4 @@
-// What a pool does when its process forks or exits.
+// What a pool does when its process forks or exits, or its device is reset.
 #pragma once
 
 #include <pagesift/core/process_life.hpp>
@@ -60,11 +60,26 @@ class pool_life final : public life_member {
   pool_state<Backend>& state_;
 };
 
+/// Whether the process has no way to the pool's memory any more. Asks the backend whether its
+/// device was reset, and closes the gate if so: no later call gets as far as that.
+template <typename Backend>
+[[nodiscard]] bool is_out_of_reach(pool_state<Backend>& state) noexcept {
+  if constexpr (knows_resets_v<Backend>) {
+    if (!state.gate.out_of_reach() && state.backend.is_reset()) {
+      state.gate.set(hit_gate::reset, true);
+    }
+  }
+  return state.gate.out_of_reach();
+}
+
 /// \throws process_error
 template <typename Backend>
 [[noreturn]] PAGESIFT_RARELY_CALLED void throw_out_of_reach(const pool_state<Backend>& state) {
   if (state.gate.closed_by(hit_gate::forked)) {
     throw fork_error{Backend::memory_name};
+  }
+  if (!state.gate.closed_by(hit_gate::exiting)) {
+    throw reset_error{};
   }
   process_life::get().rest_while_exiting();
   throw exit_error{Backend::memory_name};
@@ -72,8 +87,8 @@ template <typename Backend>
 
 /// \throws process_error where the process has no way to the pool's memory any more
 template <typename Backend>
-void require_reach(const pool_state<Backend>& state) {
-  if (state.gate.out_of_reach()) {
+void require_reach(pool_state<Backend>& state) {
+  if (is_out_of_reach(state)) {
     throw_out_of_reach(state);
   }
 }
