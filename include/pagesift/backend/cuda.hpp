@@ -41,7 +41,9 @@ class cuda_backend : public cuda_captures {
  public:
   using stream_type = cudaStream_t;
   using event_type = cudaEvent_t;
+#ifdef PAGESIFT_HAS_NVTX_MEMORY
   using announcer_type = cuda_announcer;
+#endif
 
   static constexpr const char* memory_name = "device memory";
 

@@ -107,20 +107,6 @@ class cuda_announcer {
   std::map<std::uintptr_t, nvtxMemHeapHandle_t> heaps_;
 };
 
-#else
-
-/// This CUDA Toolkit has no memory registration.
-class cuda_announcer {
- public:
-  template <typename Backend>
-  explicit cuda_announcer(const Backend&) noexcept {}
-
-  void heap(const void*, std::size_t) noexcept {}
-  void no_heap(const void*) noexcept {}
-  void region(const void*, std::size_t) noexcept {}
-  void no_region(const void*) noexcept {}
-};
-
 #endif
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE

@@ -59,11 +59,13 @@ class PAGESIFT_ONE_PER_PROCESS process_life {
 
   /// Sees to it that forks and the exit are noticed from now on.
   void watch() noexcept {
+    keep_handlers();
     const std::lock_guard<std::mutex> guard{mutex_};
     begin_watch();
   }
 
   void join(life_member& m) noexcept {
+    keep_handlers();
     const std::lock_guard<std::mutex> guard{mutex_};
     begin_watch();
     m.number_ = joined_.load(std::memory_order_relaxed) + 1;
@@ -110,11 +112,17 @@ class PAGESIFT_ONE_PER_PROCESS process_life {
  private:
   constexpr process_life() noexcept = default;
 
+  /// The handlers' code stays. Not with the mutex held: a library that is being loaded may join.
+  void keep_handlers() noexcept {
+    if (!kept_.exchange(true, std::memory_order_relaxed)) {
+      stay_loaded(reinterpret_cast<const void*>(&before_fork));
+    }
+  }
+
   /// Precondition: `mutex_` is held. A failure leaves forks or the exit unnoticed.
   void begin_watch() noexcept {
     if (!watching_) {
       watching_ = true;
-      stay_loaded(reinterpret_cast<const void*>(&before_fork));  // the handlers are its code
       (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
       register_exit();
     }
@@ -161,6 +169,7 @@ class PAGESIFT_ONE_PER_PROCESS process_life {
 
   std::mutex mutex_;
   life_member* members_ = nullptr;
+  std::atomic<bool> kept_{false};
   bool watching_ = false;
   int registrations_ = 0;
   std::atomic<std::uint64_t> joined_{0};

@@ -54,7 +54,7 @@ class capture_arenas {
     return taken;
   }
 
-  /// Whether there is one that somebody has pinned.
+  /// Whether there is one whose graph is over.
   [[nodiscard]] bool has_dead() const noexcept {
     return find([](const arena& a) { return a.watch->over(); }) != nullptr;
   }

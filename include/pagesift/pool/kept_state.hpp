@@ -8,8 +8,9 @@
 
 namespace pagesift {
 
-/// Keeps a pool's state; leaves it as it is when the process exits. Objects that are destroyed
-/// later may still free into a static pool then, and other threads may be amid a call.
+/// Keeps a pool's state; leaves it as it is when the process exits or has no way to the backend.
+/// Objects that are destroyed later may still free into a static pool then, other threads may be
+/// amid a call, and what the state holds of the driver's must not be given back.
 template <typename Backend>
 class kept_state {
  public:
@@ -20,7 +21,7 @@ class kept_state {
   kept_state(Backend backend, pool_options options)
       : state_{std::move(backend), std::move(options)} {}
   ~kept_state() {
-    if (!process_life::get().exiting()) {
+    if (!process_life::get().exiting() && !state_.gate.out_of_reach()) {
       state_.~pool_state();
     }
   }

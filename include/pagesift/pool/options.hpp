@@ -21,8 +21,9 @@ enum class checks : unsigned char {
   /// A request on a bound stream asks whether the stream captures; a block freed twice is left
   /// alone the second time, also when two threads do it at once.
   standard,
-  /// The caller promises that no bound stream captures when it is asked for memory, and that no two
-  /// threads free the same block at once. Saves a call into the driver and an atomic exchange; all
+  /// The caller promises that no bound stream captures when it is asked for memory, that the device
+  /// is not reset while one is used, and that no two threads free the same block at once. Saves a
+  /// call into the driver and an atomic exchange; all
   /// that orders memory between streams stays as it is.
   trusted,
   /// For debugging: every block is looked at when it is handed out and when it is freed, and

@@ -185,7 +185,6 @@ class basic_pool : private kept_state<Backend> {
   [[nodiscard]] void* allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                      std::size_t alignment);
   void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
-  [[nodiscard]] bool may_hit_bound(stream_type stream) noexcept;
 
   [[nodiscard]] void* allocate_beyond_hits(stream_type stream, const wanted_block& wanted,
                                            std::size_t alignment);
@@ -266,12 +265,19 @@ template <typename Backend>
 basic_pool<Backend>::~basic_pool() {
   state_.gives.reset();
   life_.leave();
-  if (process_life::get().exiting() || is_out_of_reach(state_)) {
-    return;
+  const bool may_look =
+      !state_.gate.closed_by(hit_gate::forked);  // else locks may be held for ever
+  if (may_look) {
+    try {
+      (void)report_leaks();
+    } catch (const std::exception&) {
+    }
   }
-  try {
-    (void)report_leaks();
-  } catch (const std::bad_alloc&) {
+  if (process_life::get().exiting() || is_out_of_reach(state_)) {
+    if (may_look && state_.watch != nullptr) {
+      state_.watch->leave();
+    }
+    return;
   }
   pool_lock lock{state_.caches};
   lock.freeze();
@@ -300,25 +306,13 @@ template <typename Backend>
 void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                           std::size_t alignment) {
   const wanted_block wanted{bytes, class_of(bytes, alignment)};
-  if (state_.gate.open_to_requests() && may_hit_bound(on.stream_)) {
+  const bool trusted = state_.options.checks == checks::trusted;
+  if (state_.gate.open_to_requests() && (trusted || state_.backend.is_not_capturing(on.stream_))) {
     if (void* p = try_hit(state_, on.stream_, on.id_, wanted)) {
       return p;
     }
   }
   return allocate_beyond_hits(on.stream_, wanted, alignment);
-}
-
-/// Whether a request may be a hit on a stream whose id is known. A trusted pool does not ask the
-/// stream; that its memory is still there no caller can promise for all the libraries of a process.
-template <typename Backend>
-PAGESIFT_ALWAYS_INLINE bool basic_pool<Backend>::may_hit_bound(stream_type stream) noexcept {
-  if (state_.options.checks != checks::trusted) {
-    return state_.backend.is_not_capturing(stream);
-  }
-  if constexpr (knows_resets_v<Backend>) {
-    return !state_.backend.is_reset();
-  }
-  return true;
 }
 
 template <typename Backend>

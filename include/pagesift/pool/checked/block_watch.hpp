@@ -36,7 +36,10 @@ class block_watch {
       : backend_{backend}, options_{options}, tools_{backend, options.announce} {
     checked_pools::all().add(ledger_);
   }
-  ~block_watch() { checked_pools::all().remove(ledger_); }
+  ~block_watch() { leave(); }
+
+  /// Is known to other watches no more.
+  void leave() noexcept { checked_pools::all().remove(ledger_); }
   block_watch(const block_watch&) = delete;
   block_watch& operator=(const block_watch&) = delete;
 
