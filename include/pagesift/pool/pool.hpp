@@ -265,17 +265,17 @@ template <typename Backend>
 basic_pool<Backend>::~basic_pool() {
   state_.gives.reset();
   life_.leave();
-  const bool may_look =
-      !state_.gate.closed_by(hit_gate::forked);  // else locks may be held for ever
-  if (may_look) {
+  const bool exiting = process_life::get().exiting();
+  const bool gone = !exiting && is_out_of_reach(state_);
+  if (!gone) {
     try {
       (void)report_leaks();
     } catch (const std::exception&) {
     }
   }
-  if (process_life::get().exiting() || is_out_of_reach(state_)) {
-    if (may_look && state_.watch != nullptr) {
-      state_.watch->leave();
+  if (exiting || gone) {
+    if (state_.watch != nullptr && !state_.gate.closed_by(hit_gate::forked)) {
+      state_.watch->leave();  // in a child its lock may be held for ever
     }
     return;
   }
