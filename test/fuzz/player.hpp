@@ -2,6 +2,7 @@
 // something comes out that must not.
 #pragma once
 
+#include "graph_user.hpp"
 #include "scene.hpp"
 
 #include <pagesift/core/error.hpp>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace fuzz {
 
@@ -45,15 +47,15 @@ class player {
   void finish() {
     end_faults();
     scene_.device.before_calls({});
-    for (std::size_t i = 0; i < stream_count; ++i) {
-      end_capture(i);
-    }
+    graphs_.end_all();
     while (!scene_.blocks.empty()) {
       free_block(scene_.blocks.size() - 1, false);
     }
     scene_.compare_counts();
     scene_.device.open_all_gates();
+    graphs_.bring_all_to_an_end();
     for (pool_place& place : scene_.pools) {
+      scene_.expect(place.pool->stats().captured == 0, "memory is kept for graphs that are over");
       guarded([&] { place.pool->trim(); });
       lost_ += place.pool->stats().held;
       scene_.expect(place.pool->stats().held == 0, "a trim of an idle pool left memory behind");
@@ -67,6 +69,7 @@ class player {
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
   [[nodiscard]] std::uint64_t faults() const { return faults_; }
   [[nodiscard]] std::uint64_t shortages() const { return shortages_; }
+  [[nodiscard]] const graph_user& graphs() const { return graphs_; }
   [[nodiscard]] std::size_t lost_bytes() const { return lost_; }
 
  private:
@@ -80,8 +83,10 @@ class player {
   void one_operation(std::size_t dice) {
     if (dice < first_free) {
       allocate();
-    } else if (dice < 192) {
+    } else if (dice < 184) {
       free_any();
+    } else if (dice < 192) {
+      graph_operation(by_.below(16));
     } else if (dice < 200) {
       use_elsewhere();
     } else if (dice < 212) {
@@ -96,6 +101,26 @@ class player {
       outermost([this] { replace_stream(); });
     } else {
       rare_operation(by_.below(64));
+    }
+  }
+
+  void graph_operation(std::size_t dice) {
+    if (dice < 2) {
+      outermost([this] { begin_capture(any_stream()); });
+    } else if (dice < 4) {
+      outermost([this] { graphs_.end(any_stream()); });
+    } else if (dice < 8) {
+      outermost([this] { graphs_.fork_or_join(); });
+    } else if (dice < 12) {
+      graphs_.launch();
+    } else if (dice < 13) {
+      graphs_.drop_any();
+    } else if (dice < 14) {
+      graphs_.instantiate_again();
+    } else if (dice < 15) {
+      graphs_.update();
+    } else {
+      scene_.device.tell_of_endings();
     }
   }
 
@@ -116,7 +141,7 @@ class player {
     } else if (dice < 38) {
       outermost([this] { begin_capture(any_stream()); });
     } else if (dice < 44) {
-      outermost([this] { end_capture(any_stream()); });
+      outermost([this] { graphs_.end(any_stream()); });
     } else if (dice < 47) {
       outermost([this] { remake_pool(any_pool()); });
     } else if (dice < 50) {
@@ -141,8 +166,7 @@ class player {
   /// comes in while memory is on its way may wait for that, in this thread for ever: so none does.
   void meanwhile(simulated_call call) {
     if (depth_ != 0 || call == simulated_call::query || call == simulated_call::destroy_event ||
-        call == simulated_call::nodes_before || call == simulated_call::look_at_capture || quiet_ ||
-        !by_.one_in(8)) {
+        call == simulated_call::nodes_before || quiet_ || !by_.one_in(8)) {
       return;
     }
     const bool moves_memory = call == simulated_call::acquire || call == simulated_call::release ||
@@ -151,6 +175,27 @@ class player {
     ++interruptions_;
     one_operation(moves_memory ? first_free + by_.below(256 - first_free) : by_.below(256));
     --depth_;
+  }
+
+  /// Threads that capture into one graph take turns: whether nobody else is in a call on a stream
+  /// of the capture that `s` takes part in.
+  [[nodiscard]] bool has_turn(std::size_t s) const {
+    return depth_ == 0 || !scene_.streams[s].capturing() || scene_.streams[s].capture != busy_;
+  }
+
+  /// Calls a pool, on a stream of a capture perhaps.
+  template <typename Call>
+  auto in_turn(std::size_t s, Call call) {
+    struct restored {
+      std::uint64_t& value;
+      std::uint64_t before;
+      ~restored() { value = before; }
+    };
+    const restored restored{busy_, busy_};
+    if (depth_ == 0 && scene_.streams[s].capturing()) {
+      busy_ = scene_.streams[s].capture;
+    }
+    return call();
   }
 
   /// Sizes of all magnitudes up to half the budget, small ones more often.
@@ -179,26 +224,31 @@ class player {
     const std::size_t alignment = any_alignment();
     const std::size_t way = by_.below(16);
     const std::uint64_t interruptions_before = interruptions_;
+    if (!has_turn(s)) {
+      return;
+    }
     try {
-      void* const p = way == 15  ? scene_.pools[pool].pool->allocate_sync(bytes, alignment)
-                      : way > 10 ? allocate_bound(pool, s, bytes, alignment)
-                                 : scene_.pools[pool].pool->allocate(bytes, alignment, handle(s));
-      received({p, bytes, s, pool}, alignment, way == 15);
+      void* const p = in_turn(s, [&] {
+        return way == 15  ? scene_.pools[pool].pool->allocate_sync(bytes, alignment)
+               : way > 10 ? allocate_bound(pool, s, bytes, alignment)
+                          : scene_.pools[pool].pool->allocate(bytes, alignment, handle(s));
+      });
+      received({p, bytes, s, pool, way == 15 ? 0 : scene_.streams[s].capture}, alignment,
+               way == 15);
     } catch (const pagesift::out_of_memory&) {
       ++shortages_;
       if (interruptions_ == interruptions_before) {
         check_shortage(pool, bytes, alignment);
       }
     } catch (...) {
-      caught(s);
+      caught();
     }
   }
 
   [[nodiscard]] void* allocate_bound(std::size_t pool, std::size_t s, std::size_t bytes,
                                      std::size_t alignment) {
     pool_place& place = scene_.pools[pool];
-    const bool trusted = place.pool->options().checks == pagesift::checks::trusted;
-    if (trusted && scene_.streams[s].capturing) {  // which the caller has promised not to do
+    if (!may_use_bound(place, s)) {
       return place.pool->allocate(bytes, alignment, handle(s));
     }
     if (!place.bound[s]) {
@@ -207,18 +257,35 @@ class player {
     return place.bound[s]->allocate(bytes, alignment);
   }
 
+  /// Users of trusted checks promise not to capture through a bound stream; and nobody can bind one
+  /// that captures.
+  [[nodiscard]] bool may_use_bound(const pool_place& place, std::size_t s) const {
+    const bool trusted = place.pool->options().checks == pagesift::checks::trusted;
+    return !scene_.streams[s].capturing() || (!trusted && place.bound[s]);
+  }
+
   void received(const live_block& b, std::size_t alignment, bool without_stream) {
     if (without_stream) {
       scene_.device.hand_out(b.p, b.bytes);
     } else {
       scene_.device.hand_out(handle(b.owner), b.p, b.bytes);
+      graphs_.note_told(b.owner, b.pool);
     }
     scene_.expect(b.p != nullptr, "a request was answered with null");
     scene_.expect(!scene_.is_live(b.p), "a block was handed out that somebody has");
     scene_.expect(reinterpret_cast<std::uintptr_t>(b.p) % alignment == 0, "not aligned");
     scene_.note_live(b);
     if (by_.below(4) != 0) {
-      scene_.device.use(handle(b.owner), b.p, b.bytes);
+      use_on(scene_.blocks.back(), b.owner);
+    }
+  }
+
+  /// A kernel on `s`, the block's owner or a stream that captures, uses it.
+  void use_on(live_block& b, std::size_t s) {
+    if (scene_.streams[s].capturing()) {
+      graphs_.use_in_capture(b, s);
+    } else {
+      scene_.device.use(handle(s), b.p, b.bytes);
     }
   }
 
@@ -228,6 +295,9 @@ class player {
       return;
     }
     const pagesift::pool_stats stats = scene_.pools[pool].pool->stats();
+    if (stats.captured != 0) {
+      return;
+    }
     const std::size_t others =
         scene_.device.acquired_bytes() + scene_.device.physical_bytes() - stats.held;
     const std::size_t budget = scene_.device.budget();
@@ -243,29 +313,70 @@ class player {
     }
   }
 
-  /// Frees on the stream the block belongs to, or `elsewhere`: on another that waits for it.
+  /// Frees on the stream the block belongs to, or `elsewhere`: on another that waits for it, or in
+  /// a capture. Does nothing where no rule allows a free now.
   void free_block(std::size_t i, bool elsewhere) {
-    const live_block b = scene_.take(i);
-    std::size_t s = b.owner;
-    if (elsewhere) {
-      const std::size_t other = any_stream();
-      if (!scene_.streams[other].capturing && !scene_.streams[s].capturing) {
-        scene_.device.order(handle(s), handle(other));
-        s = other;
-      }
+    const std::uint64_t namer = scene_.blocks[i].named_by;
+    if (namer != 0 && !graphs_.in_progress(namer)) {
+      graphs_.bring_to_an_end(namer);
     }
+    const std::size_t s = place_to_free(scene_.blocks[i], elsewhere);
+    if (s < stream_count) {
+      free_on(scene_.take(i), s);
+    }
+  }
+
+  /// The stream to free a block on, which then waits for all its uses that the graphs' rules do not
+  /// care for; or none, by place.
+  [[nodiscard]] std::size_t place_to_free(const live_block& b, bool elsewhere) {
+    const bool in_its_capture = graphs_.in_progress(b.home);
+    if (in_its_capture || b.named_by != 0) {
+      const std::size_t used_on = in_its_capture ? b.owner : b.named_on;
+      if (!may_free_in_capture(b, used_on)) {
+        return stream_count;
+      }
+      const std::size_t s = elsewhere ? graphs_.any_member_beside(used_on) : used_on;
+      graphs_.order(used_on, s);
+      return s;
+    }
+    const std::size_t s = elsewhere ? any_stream() : b.owner;
+    if (scene_.streams[s].capturing() && may_free_in_capture(b, s)) {
+      return s;  // whatever the graph is launched behind
+    }
+    if (scene_.streams[b.owner].capturing()) {  // what it did before has no other place to wait at
+      scene_.device.synchronize();
+      return graphs_.any_eager();
+    }
+    if (scene_.streams[s].capturing()) {
+      return b.owner;
+    }
+    graphs_.order(b.owner, s);
+    return s;
+  }
+
+  /// A block that is freed in a capture needs a pool that knows of it. One that is freed while the
+  /// graph cannot be looked at is kept for good, which would be lost in the end.
+  [[nodiscard]] bool may_free_in_capture(const live_block& b, std::size_t s) const {
+    return graphs_.told(s, b.pool) && has_turn(s) && !faulty_;
+  }
+
+  void free_on(const live_block& b, std::size_t s) {
     pool_place& place = scene_.pools[b.pool];
     const std::size_t way = by_.below(16);
-    if (way == 15) {
-      scene_.device.hand_back(handle(s), b.p, b.bytes);
+    const bool captured = scene_.streams[s].capturing();
+    if (way == 15 && b.named_by == 0) {
+      captured ? scene_.device.hand_back(b.p, b.bytes)
+               : scene_.device.hand_back(handle(s), b.p, b.bytes);
       return place.pool->deallocate_sync(b.p, b.bytes);
     }
     scene_.device.hand_back(handle(s), b.p, b.bytes);
-    if (way > 10 && place.bound[s] && !scene_.streams[s].capturing) {
-      place.bound[s]->deallocate(b.p, b.bytes);
-    } else {
-      place.pool->deallocate(b.p, b.bytes, handle(s));
-    }
+    in_turn(s, [&] {
+      if (way > 10 && place.bound[s] && may_use_bound(place, s)) {
+        place.bound[s]->deallocate(b.p, b.bytes);
+      } else {
+        place.pool->deallocate(b.p, b.bytes, handle(s));
+      }
+    });
     if (by_.one_in(32)) {
       free_again(b, s);
     }
@@ -273,9 +384,16 @@ class player {
 
   void free_again(const live_block& b, std::size_t s) {
     if (!scene_.is_live(b.p)) {
-      ++scene_.pools[b.pool].rejected;
-      scene_.pools[b.pool].pool->deallocate(b.p, b.bytes, handle(s));
+      free_rejected(b.pool, b.p, b.bytes, s);
     }
+  }
+
+  /// Frees what the pool has not handed out; nobody comes in and gets just that meanwhile.
+  void free_rejected(std::size_t pool, void* p, std::size_t bytes, std::size_t s) {
+    const bool was_quiet = std::exchange(quiet_, true);
+    ++scene_.pools[pool].rejected;
+    scene_.pools[pool].pool->deallocate(p, bytes, handle(s));
+    quiet_ = was_quiet;
   }
 
   /// Frees what the pool did not hand out: another pool's block, the middle of one, a local.
@@ -291,8 +409,7 @@ class player {
     }
     const bool is_its_own = scene_.is_live(p) && owner_of(p) == pool;
     if (!is_its_own) {
-      ++scene_.pools[pool].rejected;
-      scene_.pools[pool].pool->deallocate(const_cast<void*>(p), 256, handle(s));
+      free_rejected(pool, const_cast<void*>(p), 256, s);
     }
   }
 
@@ -307,9 +424,11 @@ class player {
     if (scene_.blocks.empty()) {
       return;
     }
-    const live_block& b = scene_.blocks[by_.below(scene_.blocks.size())];
+    live_block& b = scene_.blocks[by_.below(scene_.blocks.size())];
     const std::size_t other = any_stream();
-    if (!scene_.streams[other].capturing && !scene_.streams[b.owner].capturing) {
+    if (scene_.streams[other].capturing() && has_turn(other)) {
+      graphs_.use_in_capture(b, other);
+    } else if (!scene_.streams[other].capturing() && !scene_.streams[b.owner].capturing()) {
       scene_.device.order(handle(b.owner), handle(other));
       scene_.device.use(handle(other), b.p, b.bytes);
       scene_.device.order(handle(other), handle(b.owner));
@@ -321,7 +440,7 @@ class player {
     if (gates_.size() >= 3) {
       scene_.device.open(gates_.front());
       gates_.erase(gates_.begin());
-    } else if (!scene_.streams[s].capturing) {
+    } else if (!scene_.streams[s].capturing()) {
       gates_.push_back(scene_.device.gate(handle(s)));
     }
   }
@@ -330,7 +449,7 @@ class player {
   void replace_stream() {
     const std::size_t gone = first_created + by_.below(stream_count - first_created);
     const std::size_t heir = any_stream();
-    if (heir == gone || scene_.streams[gone].capturing || scene_.streams[heir].capturing) {
+    if (heir == gone || scene_.streams[gone].capturing() || scene_.streams[heir].capturing()) {
       return;
     }
     if (by_.below(2) == 0) {
@@ -340,6 +459,7 @@ class player {
     for (live_block& b : scene_.blocks) {
       b.owner = b.owner == gone ? heir : b.owner;
     }
+    graphs_.inherit(gone, heir);
     scene_.device.destroy_stream(handle(gone));
     scene_.streams[gone].handle = scene_.device.create_stream();
     for (pool_place& place : scene_.pools) {
@@ -347,15 +467,11 @@ class player {
     }
   }
 
-  /// Begins a capture and, mostly, shows it to every pool: then they must leave it valid.
+  /// Begins a capture and, mostly, shows it to every pool.
   void begin_capture(std::size_t s) {
-    stream_place& place = scene_.streams[s];
-    if (!place.capturing && s >= first_created) {
-      scene_.device.begin_capture(place.handle);
-      place.capturing = true;
-      place.announced = !faulty_ && by_.below(4) != 0;
+    if (graphs_.begin(s) && !faulty_ && by_.below(4) != 0) {
       quiet_ = true;
-      for (std::size_t i = 0; place.announced && i < scene_.pools.size(); ++i) {
+      for (std::size_t i = 0; i < scene_.pools.size(); ++i) {
         ask_while_capturing(i, s);
       }
       quiet_ = false;
@@ -365,22 +481,10 @@ class player {
   void ask_while_capturing(std::size_t pool, std::size_t s) {
     try {
       void* const p = scene_.pools[pool].pool->allocate(256, handle(s));
+      graphs_.note_told(s, pool);
       scene_.pools[pool].pool->deallocate(p, 256, handle(s));
     } catch (...) {
-      caught(s);
-    }
-  }
-
-  void end_capture(std::size_t s) {
-    stream_place& place = scene_.streams[s];
-    if (!place.capturing) {
-      return;
-    }
-    const bool valid = scene_.device.end_capture(place.handle);
-    scene_.expect(valid || !place.announced, "a capture that the pools knew of was broken");
-    place.capturing = place.announced = false;
-    for (pool_place& p : scene_.pools) {  // who is not told goes on sparing the capture
-      guarded([&] { p.pool->retire(place.handle); });
+      caught();
     }
   }
 
@@ -393,6 +497,9 @@ class player {
       if (scene_.blocks[b].pool == i) {
         free_block(b, false);
       }
+    }
+    if (scene_.pools[i].pool->stats().captured != 0) {  // what graphs may name would stay mapped
+      graphs_.bring_all_to_an_end();
     }
     scene_.pools[i].bound = {};
     scene_.pools[i].pool.reset();
@@ -457,17 +564,14 @@ class player {
     faulty_ = false;
   }
 
-  /// Sorts out the exception in flight of a request on stream `s`, or of a call without one.
-  void caught(std::size_t s = stream_count) {
-    const bool capturing = s < stream_count && scene_.streams[s].capturing;
+  /// Sorts out the exception in flight.
+  void caught() {
     try {
       throw;
-    } catch (const pagesift::capture_error&) {
-      scene_.expect(capturing, "a stream that does not capture was said to");
     } catch (const pagesift::out_of_memory&) {
       ++shortages_;
     } catch (const pagesift::backend_error& e) {
-      if (!faulty_ && !scene_.unknown_capture()) {
+      if (!faulty_) {
         scene_.own_complaints.push_back(std::string{"without a fault: "} + e.what());
       }
     } catch (const user_gave_up&) {
@@ -496,6 +600,7 @@ class player {
 
   choices& by_;
   scene scene_;
+  graph_user graphs_{by_, scene_};
   std::vector<pagesift::simulated_gate> gates_;
   std::size_t live_bound_ = scene_.budget;
   std::uint64_t operations_ = 0;
@@ -503,6 +608,7 @@ class player {
   std::uint64_t shortages_ = 0;
   std::uint64_t interruptions_ = 0;  ///< what was done while a call of a pool was in progress
   std::size_t lost_ = 0;
+  std::uint64_t busy_ = 0;  ///< the capture on a stream of which a call is in progress, or 0
   int depth_ = 0;
   bool quiet_ = false;  ///< nobody else comes in meanwhile
   bool faulty_ = false;

@@ -32,15 +32,19 @@ inline constexpr std::size_t first_created = 2;
 struct live_block {
   void* p;
   std::size_t bytes;
-  std::size_t owner;  ///< the stream after whose work the block is free, by place
-  std::size_t pool;   ///< by place
+  std::size_t owner;           ///< the stream after whose work the block is free, by place
+  std::size_t pool;            ///< by place
+  std::uint64_t home = 0;      ///< the capture that it was handed out in, or 0
+  std::uint64_t named_by = 0;  ///< another capture whose graph uses it and may run, or 0
+  std::size_t named_on = 0;    ///< the stream of the last such use, by place
 };
 
 /// A stream by place: what names it now, and whether it records a graph.
 struct stream_place {
   simulated_stream handle;
-  bool capturing = false;
-  bool announced = false;  ///< every pool has been told of the capture
+  std::uint64_t capture = 0;  ///< the number of the capture that it takes part in, or 0
+
+  [[nodiscard]] bool capturing() const { return capture != 0; }
 };
 
 struct pool_place {
@@ -64,6 +68,7 @@ struct scene_options {
     o.device.seed = by.below(256) + 1;
     o.device.page_aligned = !by.one_in(4);
     o.device.relaxed_sections = true;
+    o.device.tells_late = o.device.seed % 2 == 0;
     o.device.prompt = by.one_in(4);
     o.device.on_blocked_wait = pagesift::blocked_wait::opens_gates;
     return o;
@@ -132,17 +137,7 @@ class scene {
 
   [[nodiscard]] bool capture_in_progress() const {
     for (const stream_place& s : streams) {
-      if (s.capturing) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// Whether a stream captures and a pool may not know: then its fence fails, and breaks it.
-  [[nodiscard]] bool unknown_capture() const {
-    for (const stream_place& s : streams) {
-      if (s.capturing && !s.announced) {
+      if (s.capturing()) {
         return true;
       }
     }

@@ -405,3 +405,47 @@ TEST_CASE("a capture on one thread's default stream is told from another thread'
   w.pool->trim();
   CHECK(w.device.end_capture(mine));
 }
+
+TEST_CASE("a pool that ends gives back what two captures had, whose graphs ended unnoticed") {
+  world w{{}, relaxed()};
+  const simulated_stream first = w.device.create_stream();
+  const simulated_stream second = w.device.create_stream();
+  w.device.begin_capture(first);
+  void* const p = w.allocate(mebibyte, first);
+  w.device.begin_capture(second);
+  make_known(w, second);
+  {
+    const launched_graph one{w, first};
+    w.free(p, mebibyte, second);
+    const launched_graph other{w, second};
+  }
+  w.pool.reset();
+  CHECK(w.device.acquired_bytes() + w.device.physical_bytes() == 0);
+}
+
+TEST_CASE("a free that asks beside a capture takes no other stream for its own") {
+  world w{{}, relaxed()};
+  const simulated_stream captured = w.device.create_stream();
+  const simulated_stream owner = w.device.create_stream();
+  void* const p = w.allocate(256, owner);
+  w.device.begin_capture(captured);
+  make_known(w, captured);
+  simulated_stream last;
+  for (int i = 0; i < 4; ++i) {  // more streams than a thread remembers
+    last = w.device.create_stream();
+    w.turn(kibibyte, last);
+  }
+  w.device.order(owner, last);
+  bool listening = true;
+  w.device.before_calls([&](simulated_call call) {  // a tool that uses the pool in its callback
+    if (call == simulated_call::inspect && listening) {
+      listening = false;
+      w.turn(kibibyte, owner);
+    }
+  });
+  w.free(p, 256, last);
+  w.device.before_calls({});
+  CHECK_FALSE(listening);
+  CHECK(w.turn(256, owner) != p);
+  CHECK(w.device.end_capture(captured));
+}

@@ -20,6 +20,8 @@ struct totals {
   std::atomic<std::uint64_t> operations{0};
   std::atomic<std::uint64_t> faults{0};
   std::atomic<std::uint64_t> shortages{0};
+  std::atomic<std::uint64_t> captures{0};
+  std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> scenes{0};
   std::atomic<std::uint64_t> violations{0};
   std::atomic<std::uint64_t> lost_bytes{0};
@@ -63,6 +65,8 @@ void play_one(std::uint64_t seed, std::uint64_t operations, totals& sum) {
   complain(seed, player.operations(), complaints);
   sum.faults += player.faults();
   sum.shortages += player.shortages();
+  sum.captures += player.graphs().captures();
+  sum.launches += player.graphs().launches();
   sum.violations += complaints.size();
   sum.lost_bytes += player.lost_bytes();
   ++sum.scenes;
@@ -87,10 +91,11 @@ void print(const totals& sum, double seconds) {
     return static_cast<unsigned long long>(n.load());
   };
   std::printf(
-      "%llu operations in %llu scenes, %llu faults, %llu shortages: %llu violations, %llu lost "
+      "%llu operations in %llu scenes, %llu captures, %llu launches, %llu faults, %llu shortages: "
+      "%llu violations, %llu lost "
       "bytes; %.0f s\n",
-      of(sum.operations), of(sum.scenes), of(sum.faults), of(sum.shortages), of(sum.violations),
-      of(sum.lost_bytes), seconds);
+      of(sum.operations), of(sum.scenes), of(sum.captures), of(sum.launches), of(sum.faults),
+      of(sum.shortages), of(sum.violations), of(sum.lost_bytes), seconds);
   std::fflush(stdout);
 }
 

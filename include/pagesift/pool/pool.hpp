@@ -285,6 +285,9 @@ basic_pool<Backend>::~basic_pool() {
     (void)fence(lock, state_);
   }
   reap_arenas(lock, state_);
+  if (state_.memory.has_incomplete()) {  // what two captures had comes back behind a fence
+    (void)fence(lock, state_);
+  }
   state_.memory.merge_complete(quiet_stream);
   release_all(lock, state_);
   state_.memory.events.destroy_all(state_.backend);
@@ -404,12 +407,14 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t bytes, stream_type str
   if (p == nullptr) {
     return;
   }
-  remembered* known = last_streams<Backend>::find(state_.number, stream);
-  if (known != nullptr && (state_.gate.open() || may_free_beside_captures(stream))) {
-    free_on(*known, p, stream);
-  } else {
-    free_beyond_hits(p, bytes, stream);
+  if (state_.gate.open() || may_free_beside_captures(stream)) {
+    // Looked up behind the question: what listens to calls of the driver may use the pool, too.
+    if (remembered* known = last_streams<Backend>::find(state_.number, stream)) {
+      free_on(*known, p, stream);
+      return;
+    }
   }
+  free_beyond_hits(p, bytes, stream);
 }
 
 /// A free that does not take the short way, by way of the watch where there is one.
