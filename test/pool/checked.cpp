@@ -417,3 +417,21 @@ TEST_CASE("a report says in words what it knows") {
   CHECK(text.find("noticed at:\n    #0 ") != std::string::npos);
 #endif
 }
+
+TEST_CASE("a block of a graph that is freed outside of its capture is left as it is") {
+  simulated_options relaxed;
+  relaxed.relaxed_sections = true;
+  misuse_scene scene{{}, relaxed};
+  const simulated_stream other = scene.w.device.create_stream();
+  scene.w.device.begin_capture(scene.s);
+  void* const p = scene.w.allocate(1000, scene.s);
+  const pagesift::simulated_graph graph = scene.w.device.capture_graph(scene.s);
+  scene.w.turn(256, other);
+  scene.w.device.reset_calls();
+  scene.w.free(p, 1000, other);
+  CHECK(scene.w.device.calls(simulated_call::fill) == 0);
+  CHECK(scene.w.device.calls(simulated_call::copy_to_host) == 0);
+  scene.w.device.destroy(graph);
+  scene.w.turn(256, scene.s);
+  check_intact(scene);
+}

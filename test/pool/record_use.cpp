@@ -1,5 +1,5 @@
 // Blocks that other streams use than the one they are freed on.
-#include "world.hpp"
+#include "capture_scene.hpp"
 
 #include <array>
 #include <functional>
@@ -278,4 +278,61 @@ TEST_CASE("random uses on other streams never let memory go too early, and none 
   check_invariants(w.pool->stats());
   w.pool->trim();
   CHECK(w.held_bytes() == 0);
+}
+
+TEST_CASE("a block of a graph stays the graph's when another stream used it too") {
+  world w{{}, relaxed()};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.device.begin_capture(a);
+  void* const p = w.allocate(bytes, a);
+  {
+    const launched_graph graph{w, a};
+    graph.launch(b);
+    use_too(w, p, bytes, b);
+    w.free(p, bytes, a);
+    CHECK(w.pool->stats().captured == bytes);
+    w.device.run_all();
+    CHECK(w.turn(bytes, a) != p);
+    CHECK(w.turn(bytes, b) != p);
+    graph.launch(a);
+  }
+  w.device.run_all();
+  CHECK(w.pool->stats().captured == 0);
+  CHECK(w.turn(bytes, a) != p);  // only a fence shows the end of the other use
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+}
+
+TEST_CASE("a block that another stream used too serves its own capture no more") {
+  world w{{}, relaxed()};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.device.begin_capture(a);
+  void* const p = w.allocate(bytes, a);
+  use_too(w, p, bytes, b);
+  w.free(p, bytes, a);
+  CHECK(w.turn(bytes, a) != p);
+  CHECK(w.device.end_capture(a));
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+}
+
+TEST_CASE("a block used on two streams and freed in a capture leaves nothing behind") {
+  world w{{}, relaxed()};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  void* const p = w.allocate(bytes, a);
+  use_too(w, p, bytes, b);
+  const std::size_t events = w.pool->stats().live_events;
+  w.device.begin_capture(a);
+  make_known(w, a);
+  w.free(p, bytes, a);
+  CHECK(w.device.end_capture(a));
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+  void* const q = w.allocate(bytes, a);  // the event serves again
+  use_too(w, q, bytes, b);
+  CHECK(w.pool->stats().live_events == events);
+  w.free(q, bytes, a);
 }

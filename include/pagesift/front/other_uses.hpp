@@ -89,6 +89,19 @@ class other_uses {
     return true;
   }
 
+  /// Drops what is known of a block's uses: something else covers them from here on. Returns
+  /// whether there were any. Precondition: the block was claimed from its user and does not wait
+  /// here.
+  bool forget(block& b, event_pool<Backend>& events) noexcept {
+    const auto found = entries_.find(&b);
+    if (found == entries_.end()) {
+      return false;
+    }
+    release_if(found->second.marks, events, [](const mark&) { return true; });
+    entries_.erase(found);
+    return true;
+  }
+
   /// Asks the backend after every mark of what waits, and calls `put(record&, block&)` for what
   /// need not wait any more. Returns the first failure that is not "not ready".
   template <typename Put>

@@ -136,6 +136,21 @@ last_use use_on(pool_state<Backend>& state, const stream_state& seen) noexcept {
   return streams.unordered_now();
 }
 
+/// What a parked block has to wait for besides graphs: `after`, which is quiet where a fence came
+/// after all uses, and the uses on other streams that the pool was told of. A fence shows the end
+/// of those, so they are not remembered.
+template <typename Backend>
+last_use with_other_uses(pool_state<Backend>& state, block& b, last_use after) noexcept {
+  if (!state.memory.elsewhere.forget(b, state.memory.events) || after.quiet()) {
+    return after;
+  }
+  stream_table<Backend>& streams = state.memory.streams;
+  if (after.stream != unordered_stream) {
+    --streams.find(after.stream).pins;
+  }
+  return streams.unordered_now();
+}
+
 /// Parks a claimed block of a living arena until its graph is over and `after` is complete. Returns
 /// whether there was such an arena.
 template <typename Backend>
@@ -144,7 +159,7 @@ bool keep_for_graph(pool_lock& lock, pool_state<Backend>& state, block& b,
   if constexpr (is_capturing_backend_v<Backend>) {
     if (capture_arena<Backend>* const home = state.arenas.with_id(b.use.stream)) {
       count_free(lock, state, b);
-      home->keep(b, after);
+      home->keep(b, with_other_uses(state, b, after));
       return true;
     }
   }
@@ -159,6 +174,7 @@ template <typename Backend>
 bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
                      typename Backend::stream_type stream, const stream_state& seen) noexcept {
   const last_use before_the_capture = use_on(state, seen);
+  const bool other_uses = state.memory.elsewhere.forget(b, state.memory.events);
   const auto capture = look_at_capture(lock, state, stream, seen);
   capture_arena<Backend>* current = nullptr;
   if (!capture.result.ok() || capture.active) {
@@ -176,7 +192,9 @@ bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
   }
   capture_arena<Backend>* const home = state.arenas.with_id(b.use.stream);
   count_free(lock, state, b);
-  if (home == current && capture.position.known) {
+  if (home == current && other_uses) {
+    home->keep(b, before_the_capture);  // nothing orders the capture's next user behind them
+  } else if (home == current && capture.position.known) {
     home->park(b, capture.position);
   } else if (home != nullptr) {
     home->keep(b, home == current ? last_use{} : last_use{current->id, 0});

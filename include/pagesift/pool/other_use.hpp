@@ -27,7 +27,9 @@ status mark_use(pool_lock& lock, pool_state<Backend>& state, block& b, stream_id
   }
   ++state.counters.events_recorded;
   room.fill({id, slot}, events);
-  b.use.stream = unordered_stream;  // no free takes it for the stream it was handed out on
+  if (!names_arena(b.use.stream)) {   // what a graph may name stays known as such
+    b.use.stream = unordered_stream;  // no free takes it for the stream it was handed out on
+  }
   b.set(block_state::shared);
   return result;
 }

@@ -46,7 +46,7 @@ class block_ledger {
     address_range range;  ///< with its red zones
     std::shared_ptr<block_history> history;
     bool guarded = false;         ///< its red zones are written
-    bool other_uses = false;      ///< another stream uses it too
+    bool other_uses = false;      ///< another stream uses it too, or a graph may
     freed_map::node_type parked;  ///< where it goes when it is freed
   };
   using live_map = std::map<std::uintptr_t, live_block>;  // by the user's address
@@ -88,14 +88,14 @@ class block_ledger {
     return e;
   }
 
-  /// A block came into use.
-  void add(entry e, const address_range& range, const block_history& history,
-           bool guarded) noexcept {
+  /// A block came into use. `other_uses`: a graph may use it, whatever its free says.
+  void add(entry e, const address_range& range, const block_history& history, bool guarded,
+           bool other_uses) noexcept {
     e.node_.key() = address(history.address);
     live_block& block = e.node_.mapped();
     block.range = range;
     block.guarded = guarded;
-    block.other_uses = false;
+    block.other_uses = other_uses;
     *block.history = history;
     const std::lock_guard<std::mutex> lock{mutex_};
     live_.insert(std::move(e.node_));

@@ -63,7 +63,7 @@ class block_watch {
     history.bytes = bytes;
     history.allocated_on = from.id;
     history.allocated_at = from.calls;
-    ledger_.add(std::move(entry), range, history, has_zones);
+    ledger_.add(std::move(entry), range, history, has_zones, from.capturing);
     tools_.region(user, bytes);
     return user;
   }
@@ -117,6 +117,7 @@ class block_watch {
     std::optional<stream_type> stream;  ///< of the call
     stream_id id = quiet_stream;
     bool elsewhere = false;  ///< the stream is another device's
+    bool capturing = false;  ///< so what the work uses is in use whenever its graph runs
     bool patterns = false;   ///< memory can be read and written on the stream
     call_stack calls;
   };
@@ -132,7 +133,7 @@ class block_watch {
     }
     tools_.no_region(p);
     check_call(block.history, bytes, from);
-    if (from.patterns && !block.other_uses) {  // else work of another stream may go on
+    if (from.patterns && !block.other_uses) {  // else other work may go on
       check_zones(block, from);
       poison(block.range, from);
     }
@@ -153,6 +154,7 @@ class block_watch {
     call_place from;
     from.stream = stream;
     const stream_state seen = backend_.inspect(stream.value_or(stream_type{}));
+    from.capturing = stream && seen.result.ok() && seen.capturing;
     const bool usable = seen.result.ok() && !seen.capturing;
     if (stream && usable) {
       from.id = seen.id;
