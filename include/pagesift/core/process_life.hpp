@@ -23,6 +23,7 @@ class life_member {
   life_member() noexcept = default;
   life_member(const life_member&) = delete;
   life_member& operator=(const life_member&) = delete;
+  virtual ~life_member() = default;
 
   /// In the thread that forks; one of the other two follows.
   virtual void before_fork() noexcept = 0;
@@ -31,9 +32,6 @@ class life_member {
   virtual void after_fork_in_child() noexcept = 0;
   /// In the thread that called exit or returned from main; other threads may go on.
   virtual void at_exit() noexcept = 0;
-
- protected:
-  ~life_member() = default;
 
  private:
   friend process_life;

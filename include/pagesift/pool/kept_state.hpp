@@ -27,7 +27,7 @@ class kept_state {
   }
 
   union {
-    mutable pool_state<Backend> state_;
+    mutable pool_state<Backend> state_;  // NOLINT(readability-identifier-naming): the class's
   };
 };
 

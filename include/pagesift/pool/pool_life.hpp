@@ -19,7 +19,7 @@ class pool_life final : public life_member {
   explicit pool_life(pool_state<Backend>& state) noexcept : state_{state} {
     process_life::get().join(*this);
   }
-  ~pool_life() { leave(); }
+  ~pool_life() override { leave(); }
 
   void leave() noexcept { process_life::get().leave(*this); }
 

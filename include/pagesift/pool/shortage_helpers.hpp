@@ -65,7 +65,7 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
   }
 
   shortage_helpers() noexcept { process_life::get().join(*this); }
-  ~shortage_helpers() { process_life::get().leave(*this); }
+  ~shortage_helpers() override { process_life::get().leave(*this); }
 
  private:
   /// Whom the calling thread is asking, or null.

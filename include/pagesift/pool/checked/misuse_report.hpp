@@ -72,7 +72,7 @@ inline std::string damage(const misuse_report& r) {
 
 /// What is wrong, without the block's history.
 inline std::string finding(const misuse_report& r) {
-  const std::string p = address_of(r.address);
+  std::string p = address_of(r.address);
   switch (r.kind) {
     case misuse::double_free:
       return p + " was freed twice";
