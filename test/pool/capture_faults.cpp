@@ -53,8 +53,9 @@ TEST_CASE("a free of a graph's block may fail to ask, and the block is the graph
     const simulated_stream s = w.device.create_stream();
     w.device.begin_capture(s);
     void* const p = w.allocate(mebibyte, s);
-    w.device.fail({call});
+    w.device.fail({call, 1, true});
     w.free(p, mebibyte, s);
+    w.device.clear_faults();
     CHECK(w.pool->stats().in_use == 0);
     CHECK(w.pool->stats().captured == mebibyte);
     CHECK(w.turn(mebibyte, s) != p);

@@ -108,7 +108,7 @@ TEST_CASE("a range that a pool cannot release at its end keeps it from releasing
     device.fail({simulated_call::release, 1, false, pagesift::outcome::failed, 700});
   }
   const std::size_t left = device.acquired_bytes();
-  CHECK((left == 40 * mebibyte || left == 100 * mebibyte));
+  CHECK((left == 40 * mebibyte || left == 104 * mebibyte));  // a class, in plain memory
 }
 
 TEST_CASE("the end of a batch gives back the classes that no request touched in it") {

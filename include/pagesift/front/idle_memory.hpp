@@ -112,7 +112,12 @@ class idle_memory {
 
   /// Gives runs without a block in use back to the heap where they belong to `own` or nobody.
   void merge_own(const record& own) noexcept {
-    merge([&own](const block& b) { return b.use.quiet() || b.use.stream == own.id; }, own.id);
+    const auto wanted = [&own](const block& b) { return b.use.quiet() || b.use.stream == own.id; };
+    merge_own_runs(wanted, own.id, [&](const auto& take_from) {  // nobody else has such blocks
+      take_from(own);
+      take_from(streams.quiet());
+    });
+    merge_shared_runs(wanted, own.id);
   }
 
   /// Gives every run without a block in use back to the heap whose uses are complete or `own`'s.
@@ -332,13 +337,14 @@ class idle_memory {
   /// uses are complete or `own`'s alone.
   template <typename Wanted>
   void merge(Wanted&& wanted, stream_id own) noexcept {
-    merge_own_runs(wanted, own);
+    merge_own_runs(wanted, own, [&](const auto& take_from) { streams.for_each_record(take_from); });
     merge_shared_runs(wanted, own);
   }
 
-  /// Of runs that are one block each: the caches know which of them are idle.
-  template <typename Wanted>
-  void merge_own_runs(Wanted&& wanted, stream_id own) noexcept {
+  /// Of runs that are one block each: the caches know which of them are idle. `for_each(take_from)`
+  /// calls `take_from(record)` for those whose caches may have some.
+  template <typename Wanted, typename ForEach>
+  void merge_own_runs(Wanted&& wanted, stream_id own, ForEach&& for_each) noexcept {
     const auto leaves = [&](const block& b) {
       return wanted(b) && (b.use.stream == own || streams.is_complete(b.use));
     };
@@ -350,7 +356,7 @@ class idle_memory {
         }
       });
     };
-    streams.for_each_record(take_from);
+    for_each(take_from);
     while (!leaving.empty()) {  // of one cache and class, what was freed first is given first
       const block& b = leaving.pop();
       heap.give(*b.run, streams.is_complete(b.use) ? last_use{} : b.use);
