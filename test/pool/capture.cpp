@@ -405,3 +405,44 @@ TEST_CASE("a capture on one thread's default stream is told from another thread'
   w.pool->trim();
   CHECK(w.device.end_capture(mine));
 }
+
+TEST_CASE("a shortage and the destructor wait a little for word of graphs that are over") {
+  simulated_options options = relaxed(64 * mebibyte);
+  options.tells_at_rest = true;
+  world w{{}, options};
+  const simulated_stream s = w.device.create_stream();
+  for (int i = 0; i < 2; ++i) {  // the second time it is the destructor that needs the memory
+    w.device.begin_capture(s);
+    w.turn(60 * mebibyte, s);
+    CHECK(w.device.end_capture(s));
+  }
+}
+
+TEST_CASE("memory of a graph that ends in a shortage callback serves, whatever that returns") {
+  std::optional<launched_graph> graph;
+  pool_options options;
+  options.on_shortage = [&graph](std::size_t) {
+    graph.reset();
+    return false;
+  };
+  world w{options, relaxed(64 * mebibyte)};
+  const simulated_stream s = w.device.create_stream();
+  w.device.begin_capture(s);
+  w.turn(60 * mebibyte, s);
+  graph.emplace(w, s);
+  w.turn(60 * mebibyte, s);
+}
+
+TEST_CASE("what trim waits for may be the last launch of a graph, whose memory goes as well") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  w.device.begin_capture(s);
+  w.turn(40 * mebibyte, s);
+  {
+    const launched_graph graph{w, s};
+    graph.launch(s);
+  }
+  w.turn(20 * mebibyte, s);
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+}

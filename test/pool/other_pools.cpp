@@ -304,3 +304,19 @@ TEST_CASE("threads whose blocks together just fit a limit of host memory never m
   }
   CHECK(failures == 0);
 }
+
+TEST_CASE("a pool gives others the memory of its graphs that are over") {
+  simulated_options options = with_budget(budget);
+  options.relaxed_sections = true;
+  world w{{}, options};
+  neighbour other{w};
+  w.device.begin_capture(other.s);
+  other.turn(100 * mebibyte);
+  const pagesift::simulated_graph graph = w.device.capture_graph(other.s);
+  const pagesift::simulated_executable replay = w.device.instantiate(graph);
+  w.device.destroy(graph);
+  SUBCASE("and the pool has not looked since") {}
+  SUBCASE("but for a launch that has not run") { w.device.launch(replay, other.s); }
+  w.device.destroy(replay);
+  w.turn(100 * mebibyte, w.device.create_stream());
+}

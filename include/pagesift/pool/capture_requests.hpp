@@ -5,12 +5,14 @@
 #include <pagesift/pool/ordering.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace pagesift {
@@ -73,6 +75,53 @@ void reap_arenas(pool_lock& lock, pool_state<Backend>& state) noexcept {
     if (!was_frozen) {
       lock.thaw();
     }
+  }
+}
+
+/// Whether a graph has ended whose memory `reap_arenas` would give back.
+template <typename Backend>
+bool graphs_have_ended([[maybe_unused]] const pool_state<Backend>& state) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    return state.arenas.deaths()->load(std::memory_order_relaxed) != 0 &&
+           state.arenas.can_take_dead();
+  } else {
+    return false;
+  }
+}
+
+/// How long to wait for word of a graph's end: CUDA tells about 0.2 ms after the last launch.
+inline constexpr std::chrono::microseconds word_of_an_end{1000};
+
+/// Waits, without a lock, for word that a graph has ended. Returns whether there is memory to give
+/// back now.
+template <typename Backend>
+bool await_word_of_an_end(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  const auto told = [deaths = state.arenas.deaths()] {
+    return deaths->load(std::memory_order_relaxed) != 0;
+  };
+  unlocked(lock, [&] {
+    const auto until = std::chrono::steady_clock::now() + word_of_an_end;
+    while (!told()) {
+      if constexpr (has_rest_v<Backend>) {
+        state.backend.rest();
+      }
+      if (told() || std::chrono::steady_clock::now() >= until) {
+        return;
+      }
+      std::this_thread::yield();
+    }
+  });
+  return graphs_have_ended(state);
+}
+
+/// Gives back the memory of graphs that are over after a fence, those included of which word is
+/// still to come.
+template <typename Backend>
+void reap_after_fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    do {
+      reap_arenas(lock, state);
+    } while (state.arenas.bytes() != 0 && await_word_of_an_end(lock, state));
   }
 }
 

@@ -1,6 +1,7 @@
 // How pools that share a device's memory give it back to each other.
 #pragma once
 
+#include <pagesift/pool/capture_requests.hpp>
 #include <pagesift/pool/growth.hpp>
 #include <pagesift/pool/ordering.hpp>
 #include <pagesift/pool/pool_life.hpp>
@@ -35,9 +36,12 @@ std::size_t give_to_others(pool_state<Backend>& state, std::size_t bytes) noexce
   }
   pool_lock lock{state.caches};
   lock.freeze();
+  reap_arenas(lock, state);
   (void)poll(lock, state);
   std::size_t given = release_complete(lock, state, bytes);
-  if (given < bytes && state.memory.has_incomplete() && fence(lock, state).ok()) {
+  const bool worth_waiting = state.memory.has_incomplete() || state.arenas.bytes() != 0;
+  if (given < bytes && worth_waiting && fence(lock, state).ok()) {
+    reap_after_fence(lock, state);
     given += release_complete(lock, state, bytes - given);
   }
   return given;
