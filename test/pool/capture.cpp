@@ -446,3 +446,35 @@ TEST_CASE("what trim waits for may be the last launch of a graph, whose memory g
   w.pool->trim();
   CHECK(w.held_bytes() == 0);
 }
+
+TEST_CASE("a stream that was retired in its capture is forgotten when the graph is over") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  const simulated_stream other = w.device.create_stream();
+  w.turn(256, other);
+  w.device.begin_capture(s);
+  make_known(w, s);
+  w.pool->retire(s);
+  CHECK(w.device.end_capture(s));
+  w.device.destroy_stream(s);
+  (void)w.pool->stats();
+  w.device.reset_calls();
+  w.turn(256, other);
+  CHECK(w.device.calls(simulated_call::inspect) == 1);
+}
+
+TEST_CASE("the end of a stream's earlier graph does not hide that it captures again") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  void* const p = w.allocate(40 * mebibyte, s);
+  w.device.begin_capture(s);
+  make_known(w, s);
+  CHECK(w.device.end_capture(s));
+  w.device.begin_capture(s);
+  make_known(w, s);  // where the earlier graph's memory is given back too
+  w.device.use(s, p, 256);
+  w.free(p, 40 * mebibyte, s);
+  CHECK(w.pool->stats().captured > 40 * mebibyte);
+  const launched_graph graph{w, s};
+  CHECK(w.turn(40 * mebibyte, s) != p);
+}

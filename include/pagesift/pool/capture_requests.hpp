@@ -144,16 +144,11 @@ capture_arena<Backend>& arena_of(pool_lock& lock, pool_state<Backend>& state,
   return state.arenas.make(capture.capture, std::move(owner));
 }
 
-/// What the backend knows of the capture on a stream that was seen capturing, kept in mind.
+/// What the backend knows of the capture on a stream that was seen capturing.
 template <typename Backend>
 capture_state_of<Backend> look_at_capture(pool_lock& lock, pool_state<Backend>& state,
-                                          typename Backend::stream_type stream,
-                                          const stream_state& seen) noexcept {
-  const auto capture = unlocked(lock, [&] { return state.backend.look_at_capture(stream); });
-  if (capture.result.ok() && capture.active) {
-    state.captures.belongs_to(stream, seen, capture.capture);
-  }
-  return capture;
+                                          typename Backend::stream_type stream) noexcept {
+  return unlocked(lock, [&] { return state.backend.look_at_capture(stream); });
 }
 
 /// Counts a block as given back that goes into no cache.
@@ -224,11 +219,12 @@ bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
                      typename Backend::stream_type stream, const stream_state& seen) noexcept {
   const last_use before_the_capture = use_on(state, seen);
   const bool other_uses = state.memory.elsewhere.forget(b, state.memory.events);
-  const auto capture = look_at_capture(lock, state, stream, seen);
+  const auto capture = look_at_capture(lock, state, stream);
   capture_arena<Backend>* current = nullptr;
   if (!capture.result.ok() || capture.active) {
     try {
       require_ok(state.backend, capture.result);
+      state.captures.belongs_to(stream, seen, capture.capture);
       current = &arena_of(lock, state, capture);
     } catch (const std::exception&) {  // a graph that nobody can watch may name the block
       count_free(lock, state, b);
