@@ -449,3 +449,77 @@ TEST_CASE("a free that asks beside a capture takes no other stream for its own")
   CHECK(w.turn(256, owner) != p);
   CHECK(w.device.end_capture(captured));
 }
+
+TEST_CASE("a shortage and the destructor wait a little for word of graphs that are over") {
+  simulated_options options = relaxed(64 * mebibyte);
+  options.tells_at_rest = true;
+  world w{{}, options};
+  const simulated_stream s = w.device.create_stream();
+  for (int i = 0; i < 2; ++i) {  // the second time it is the destructor that needs the memory
+    w.device.begin_capture(s);
+    w.turn(60 * mebibyte, s);
+    CHECK(w.device.end_capture(s));
+  }
+}
+
+TEST_CASE("memory of a graph that ends in a shortage callback serves, whatever that returns") {
+  std::optional<launched_graph> graph;
+  pool_options options;
+  options.on_shortage = [&graph](std::size_t) {
+    graph.reset();
+    return false;
+  };
+  world w{options, relaxed(64 * mebibyte)};
+  const simulated_stream s = w.device.create_stream();
+  w.device.begin_capture(s);
+  w.turn(60 * mebibyte, s);
+  graph.emplace(w, s);
+  w.turn(60 * mebibyte, s);
+}
+
+TEST_CASE("what trim waits for may be the last launch of a graph, whose memory goes as well") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  w.device.begin_capture(s);
+  w.turn(40 * mebibyte, s);
+  {
+    const launched_graph graph{w, s};
+    graph.launch(s);
+  }
+  w.turn(20 * mebibyte, s);
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+}
+
+TEST_CASE("a stream that was retired in its capture is forgotten when the graph is over") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  const simulated_stream other = w.device.create_stream();
+  w.turn(256, other);
+  w.device.begin_capture(s);
+  make_known(w, s);
+  w.pool->retire(s);
+  CHECK(w.device.end_capture(s));
+  w.device.destroy_stream(s);
+  (void)w.pool->stats();
+  w.device.reset_calls();
+  w.turn(256, other);
+  CHECK(w.device.calls(simulated_call::inspect) == 1);
+}
+
+TEST_CASE("the end of a stream's earlier graph does not hide that it captures again") {
+  world w{{}, relaxed()};
+  const simulated_stream s = w.device.create_stream();
+  void* const p = w.allocate(40 * mebibyte, s);
+  w.device.begin_capture(s);
+  make_known(w, s);
+  CHECK(w.device.end_capture(s));
+  w.device.begin_capture(s);
+  void* const q = w.allocate(256, s);  // the earlier graph's memory is given back here too
+  w.device.use(s, p, 256);
+  w.free(p, 40 * mebibyte, s);
+  CHECK(w.pool->stats().captured > 40 * mebibyte);
+  w.free(q, 256, s);
+  const launched_graph graph{w, s};
+  CHECK(w.turn(40 * mebibyte, s) != p);
+}

@@ -256,6 +256,9 @@ class simulated_backend : public simulated_mapper {
     });
   }
 
+  /// The host waits a little for word of graphs that are over.
+  void rest() const noexcept { device().rest(); }
+
   status watch_graph(graph_type graph, graph_over over, void* data) const noexcept {
     const status result = call(simulated_call::watch_graph, [&](simulated_device& device, lock&) {
       simulation::graph_content* const watched = device.graphs_.living(graph);

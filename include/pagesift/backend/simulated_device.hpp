@@ -60,6 +60,9 @@ struct simulated_options {
   /// launch has run.
   bool tells_late = false;
 
+  /// The same, but they are told as soon as the pool rests to wait for it.
+  bool tells_at_rest = false;
+
   blocked_wait on_blocked_wait = blocked_wait::is_violation;
   bool keeps_log = false;  ///< keep every call for log(), not only the counts
 };
@@ -269,6 +272,14 @@ class simulated_device {
   /// Launches that have not run go on to their end.
   void destroy(simulated_graph g) { let_go(g.number); }
   void destroy(simulated_executable e) { let_go(e.number); }
+
+  /// A pool waits for word of graphs that are over.
+  void rest() {
+    const std::lock_guard lock{mutex_};
+    if (options_.tells_at_rest) {
+      tell_all();
+    }
+  }
 
   /// Tells whoever watches graphs that are over; the host then knows that all launches have run.
   void tell_of_endings() {
@@ -499,7 +510,7 @@ class simulated_device {
   }
 
   void tell_unless_late() {
-    if (!options_.tells_late) {
+    if (!options_.tells_late && !options_.tells_at_rest) {
       tell_all();
     }
   }

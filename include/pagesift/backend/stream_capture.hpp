@@ -69,6 +69,17 @@ struct is_capturing_backend<
 template <typename B>
 inline constexpr bool is_capturing_backend_v = is_capturing_backend<B>::value;
 
+/// Whether waiting for word of a graph's end is a call of the backend: `b.rest()`, without a
+/// failure. Else the thread just lets others run.
+template <typename B, typename = void>
+struct has_rest : std::false_type {};
+
+template <typename B>
+struct has_rest<B, std::void_t<decltype(std::declval<const B&>().rest())>> : std::true_type {};
+
+template <typename B>
+inline constexpr bool has_rest_v = has_rest<B>::value;
+
 /// `capture_state` of a backend.
 template <typename Backend>
 using capture_state_of = capture_state<typename Backend::graph_type, typename Backend::node_type>;

@@ -54,6 +54,11 @@ class capture_arenas {
     return taken;
   }
 
+  /// Whether `take_dead` would take one.
+  [[nodiscard]] bool can_take_dead() const noexcept {
+    return find([](const arena& a) { return a.pins == 0 && a.watch->over(); }) != nullptr;
+  }
+
   /// Whether there is one whose graph is over.
   [[nodiscard]] bool has_dead() const noexcept {
     return find([](const arena& a) { return a.watch->over(); }) != nullptr;

@@ -5,12 +5,14 @@
 #include <pagesift/pool/ordering.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace pagesift {
@@ -76,6 +78,53 @@ void reap_arenas(pool_lock& lock, pool_state<Backend>& state) noexcept {
   }
 }
 
+/// Whether a graph has ended whose memory `reap_arenas` would give back.
+template <typename Backend>
+bool graphs_have_ended([[maybe_unused]] const pool_state<Backend>& state) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    return state.arenas.deaths()->load(std::memory_order_relaxed) != 0 &&
+           state.arenas.can_take_dead();
+  } else {
+    return false;
+  }
+}
+
+/// How long to wait for word of a graph's end: CUDA tells about 0.2 ms after the last launch.
+inline constexpr std::chrono::microseconds word_of_an_end{1000};
+
+/// Waits, without a lock, for word that a graph has ended. Returns whether there is memory to give
+/// back now.
+template <typename Backend>
+bool await_word_of_an_end(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  const auto told = [deaths = state.arenas.deaths()] {
+    return deaths->load(std::memory_order_relaxed) != 0;
+  };
+  unlocked(lock, [&] {
+    const auto until = std::chrono::steady_clock::now() + word_of_an_end;
+    while (!told()) {
+      if constexpr (has_rest_v<Backend>) {
+        state.backend.rest();
+      }
+      if (told() || std::chrono::steady_clock::now() >= until) {
+        return;
+      }
+      std::this_thread::yield();
+    }
+  });
+  return graphs_have_ended(state);
+}
+
+/// Gives back the memory of graphs that are over after a fence, those included of which word is
+/// still to come.
+template <typename Backend>
+void reap_after_fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
+  if constexpr (is_capturing_backend_v<Backend>) {
+    do {
+      reap_arenas(lock, state);
+    } while (state.arenas.bytes() != 0 && await_word_of_an_end(lock, state));
+  }
+}
+
 /// The arena of a capture that goes on, made at first sight.
 /// \throws backend_error where the graph cannot be watched, std::bad_alloc; nothing is kept then
 template <typename Backend>
@@ -95,16 +144,11 @@ capture_arena<Backend>& arena_of(pool_lock& lock, pool_state<Backend>& state,
   return state.arenas.make(capture.capture, std::move(owner));
 }
 
-/// What the backend knows of the capture on a stream that was seen capturing, kept in mind.
+/// What the backend knows of the capture on a stream that was seen capturing.
 template <typename Backend>
 capture_state_of<Backend> look_at_capture(pool_lock& lock, pool_state<Backend>& state,
-                                          typename Backend::stream_type stream,
-                                          const stream_state& seen) noexcept {
-  const auto capture = unlocked(lock, [&] { return state.backend.look_at_capture(stream); });
-  if (capture.result.ok() && capture.active) {
-    state.captures.belongs_to(stream, seen, capture.capture);
-  }
-  return capture;
+                                          typename Backend::stream_type stream) noexcept {
+  return unlocked(lock, [&] { return state.backend.look_at_capture(stream); });
 }
 
 /// Counts a block as given back that goes into no cache.
@@ -175,11 +219,12 @@ bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
                      typename Backend::stream_type stream, const stream_state& seen) noexcept {
   const last_use before_the_capture = use_on(state, seen);
   const bool other_uses = state.memory.elsewhere.forget(b, state.memory.events);
-  const auto capture = look_at_capture(lock, state, stream, seen);
+  const auto capture = look_at_capture(lock, state, stream);
   capture_arena<Backend>* current = nullptr;
   if (!capture.result.ok() || capture.active) {
     try {
       require_ok(state.backend, capture.result);
+      state.captures.belongs_to(stream, seen, capture.capture);
       current = &arena_of(lock, state, capture);
     } catch (const std::exception&) {  // a graph that nobody can watch may name the block
       count_free(lock, state, b);

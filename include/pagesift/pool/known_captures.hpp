@@ -20,24 +20,27 @@ class known_captures {
  public:
   explicit known_captures(hit_gate& gate) noexcept : gate_{gate} {}
 
-  /// Keeps in mind what the calling thread has just seen of `stream`. \throws std::bad_alloc
+  /// Keeps in mind what the calling thread has just seen of `stream`. Of one that captures still or
+  /// again, the capture last known stays until `belongs_to`. \throws std::bad_alloc
   void see(Stream stream, const stream_state& seen) {
     const auto known = find(stream, seen);
     if (seen.capturing && known == streams_.end()) {
       streams_.push_back({stream, thread_of(seen), 0});
-    } else if (seen.capturing) {
-      known->capture = 0;  // it may be another one by now
-    } else if (known != streams_.end()) {
+    } else if (!seen.capturing && known != streams_.end()) {
       streams_.erase(known);
     }
     close_or_open();
   }
 
-  /// Which capture a stream takes part in that was just seen capturing.
-  void belongs_to(Stream stream, const stream_state& seen, std::uint64_t capture) noexcept {
+  /// Which capture a stream takes part in that was just seen capturing. It may not be kept in mind
+  /// any more: the graph of the capture before may have ended since. \throws std::bad_alloc
+  void belongs_to(Stream stream, const stream_state& seen, std::uint64_t capture) {
     if (const auto known = find(stream, seen); known != streams_.end()) {
       known->capture = capture;
+    } else {
+      streams_.push_back({stream, thread_of(seen), capture});
     }
+    close_or_open();
   }
 
   /// `stream`, which names the same stream in every thread or the calling thread's own, was just

@@ -284,7 +284,7 @@ basic_pool<Backend>::~basic_pool() {
   if (state_.memory.has_incomplete() || state_.arenas.bytes() != 0) {
     (void)fence(lock, state_);
   }
-  reap_arenas(lock, state_);
+  reap_after_fence(lock, state_);
   if (state_.memory.has_incomplete()) {  // what two captures had comes back behind a fence
     (void)fence(lock, state_);
   }
@@ -617,6 +617,7 @@ void basic_pool<Backend>::trim(std::size_t keep_bytes) {
     return;
   }
   complete_idle_memory(lock, state_);
+  reap_arenas(lock, state_);  // of graphs whose last launch it waited for
   state_.memory.merge_complete(quiet_stream);
   for (bool released = true; released && state_.counters.idle() > keep_bytes;) {
     const std::size_t excess = state_.counters.idle() - keep_bytes;

@@ -153,17 +153,17 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
   if (!worth_waiting || !fence_if_possible(lock, state)) {
     return nullptr;
   }
-  reap_arenas(lock, state);  // of graphs that were gone but for a launch
+  reap_after_fence(lock, state);  // graphs that were gone but for a launch
   return reclaim(lock, state, e);
 }
 
-/// Whether memory has come back or come in since `arrivals_before`, or was on its way; waits for
-/// what is.
+/// Whether memory has come back or come in since `arrivals_before`, graphs' included, or was on its
+/// way; waits for what is.
 template <typename Backend>
 bool others_made_room(pool_lock& lock, pool_state<Backend>& state, std::uint64_t arrivals_before) {
   const bool moving = state.ranges_in_motion != 0;
   state.range_settled.wait(lock, [&] { return state.ranges_in_motion == 0; });
-  return moving || state.arrivals() != arrivals_before;
+  return moving || state.arrivals() != arrivals_before || graphs_have_ended(state);
 }
 
 /// Whether the pool could serve the request if the device had more memory: its limit leaves room.

@@ -38,11 +38,12 @@ block& serve_captured(pool_lock& lock, pool_state<Backend>& state,
                       typename Backend::stream_type stream, const stream_state& seen,
                       const request& wanted) {
   reap_arenas(lock, state);
-  const auto capture = look_at_capture(lock, state, stream, seen);
+  const auto capture = look_at_capture(lock, state, stream);
   require_ok(state.backend, capture.result);
   if (!capture.active) {
     throw capture_error{wanted.bytes, "whose capture was invalidated"};
   }
+  state.captures.belongs_to(stream, seen, capture.capture);
   capture_arena<Backend>& arena = arena_of(lock, state, capture);
   const pinned_arena<Backend> pin{arena};
   block* b = arena.take(state.backend, wanted, capture.position);
