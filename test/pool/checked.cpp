@@ -2,6 +2,7 @@
 #include "misuse_scene.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 #include <random>
 #include <string>
 #include <thread>
@@ -27,7 +28,8 @@ void check_intact(misuse_scene& scene) {
 TEST_CASE("right use of a checked pool is reported by nothing") {
   misuse_scene scene;
   const simulated_stream other = scene.w.device.create_stream();
-  for (const std::size_t bytes : {0, 1, 255, 256, 257, 5000, 3 << 20, 20 << 20}) {
+  for (const std::size_t bytes :
+       std::initializer_list<std::size_t>{0, 1, 255, 256, 257, 5000, 3 * mebibyte, 20 * mebibyte}) {
     for (int i = 0; i < 3; ++i) {
       scene.w.turn(bytes, scene.s);
       scene.w.turn(bytes, other);
@@ -232,7 +234,7 @@ TEST_CASE("a block for any stream may be freed on one, which sees its red zones"
 
 TEST_CASE("bytes written after the free are reported when the memory is handed out") {
   misuse_scene scene;
-  for (const std::size_t bytes : {1000, 3 << 20, 20 << 20}) {
+  for (const std::size_t bytes : {std::size_t{1000}, 3 * mebibyte, 20 * mebibyte}) {
     void* const p = scene.w.turn(bytes, scene.s);
     scene.w.device.scribble(at(p, 900), 5, 7);
     CHECK(scene.w.turn(bytes, scene.s) == p);
