@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pagesift/backend/cuda_driver.hpp>
-#include <pagesift/core/error.hpp>
 
 #include <cudaTypedefs.h>
 
@@ -60,17 +59,8 @@ struct cuda_capture_functions {
 
  private:
   template <typename Function>
-  static bool find(Function& function, const char* name, unsigned version) {
-    try {
-      find_cuda_function(function, name, version);
-      return true;
-    } catch (const backend_error&) {
-      return false;
-    }
-  }
-  template <typename Function>
   void need(Function& function, const char* name, unsigned version) {
-    missing = find(function, name, version) ? missing : name;
+    missing = find_if_there(function, name, version) ? missing : name;
   }
 };
 
@@ -81,8 +71,8 @@ inline cuda_capture_functions cuda_capture_functions::load() {
   const bool known = cudaDriverGetVersion(&driver) == cudaSuccess;
   // A driver that does not know a version of a function may give its newest.
   if (known && driver >= static_cast<int>(with_edges)) {
-    (void)find(f.get_info_with_edges, "cuStreamGetCaptureInfo", with_edges);
-    (void)find(f.get_dependencies_with_edges, "cuGraphNodeGetDependencies", with_edges);
+    (void)find_if_there(f.get_info_with_edges, "cuStreamGetCaptureInfo", with_edges);
+    (void)find_if_there(f.get_dependencies_with_edges, "cuGraphNodeGetDependencies", with_edges);
   }
   f.need(f.get_info, "cuStreamGetCaptureInfo", 11030);
   f.need(f.get_dependencies, "cuGraphNodeGetDependencies", 10000);

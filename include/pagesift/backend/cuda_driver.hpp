@@ -135,6 +135,17 @@ void find_cuda_function(Function& function, const char* name, unsigned version) 
   function = reinterpret_cast<Function>(address);
 }
 
+/// The same for a function that a driver may do without; returns whether it has it.
+template <typename Function>
+[[nodiscard]] bool find_if_there(Function& function, const char* name, unsigned version) {
+  try {
+    find_cuda_function(function, name, version);
+    return true;
+  } catch (const backend_error&) {
+    return false;
+  }
+}
+
 inline cuda_driver cuda_driver::load() {
   cuda_driver d;
   find_cuda_function(d.init, "cuInit", 2000);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pagesift/backend/cuda_driver.hpp>
-#include <pagesift/core/error.hpp>
 
 #include <cudaTypedefs.h>
 
@@ -39,27 +38,23 @@ struct cuda_mapping_functions {
 
  private:
   template <typename Function>
-  void find(Function& function, const char* name, unsigned version) {
-    try {
-      find_cuda_function(function, name, version);
-    } catch (const backend_error&) {
-      missing = name;
-    }
+  void need(Function& function, const char* name, unsigned version) {
+    missing = find_if_there(function, name, version) ? missing : name;
   }
 };
 
 inline cuda_mapping_functions cuda_mapping_functions::load() {
   cuda_mapping_functions f;
-  f.find(f.device_get_attribute, "cuDeviceGetAttribute", 2000);
-  f.find(f.device_can_access_peer, "cuDeviceCanAccessPeer", 4000);
-  f.find(f.get_granularity, "cuMemGetAllocationGranularity", 10020);
-  f.find(f.address_reserve, "cuMemAddressReserve", 10020);
-  f.find(f.address_free, "cuMemAddressFree", 10020);
-  f.find(f.create, "cuMemCreate", 10020);
-  f.find(f.release, "cuMemRelease", 10020);
-  f.find(f.map, "cuMemMap", 10020);
-  f.find(f.unmap, "cuMemUnmap", 10020);
-  f.find(f.set_access, "cuMemSetAccess", 10020);
+  f.need(f.device_get_attribute, "cuDeviceGetAttribute", 2000);
+  f.need(f.device_can_access_peer, "cuDeviceCanAccessPeer", 4000);
+  f.need(f.get_granularity, "cuMemGetAllocationGranularity", 10020);
+  f.need(f.address_reserve, "cuMemAddressReserve", 10020);
+  f.need(f.address_free, "cuMemAddressFree", 10020);
+  f.need(f.create, "cuMemCreate", 10020);
+  f.need(f.release, "cuMemRelease", 10020);
+  f.need(f.map, "cuMemMap", 10020);
+  f.need(f.unmap, "cuMemUnmap", 10020);
+  f.need(f.set_access, "cuMemSetAccess", 10020);
   return f;
 }
 

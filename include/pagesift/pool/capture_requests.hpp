@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pagesift/core/error.hpp>
+#include <pagesift/pool/hit_path.hpp>
 #include <pagesift/pool/ordering.hpp>
 
 #include <atomic>
@@ -16,19 +17,6 @@
 #include <utility>
 
 namespace pagesift {
-
-/// Keeps an arena while a call goes on without the mutex.
-template <typename Backend>
-class pinned_arena {
- public:
-  explicit pinned_arena(capture_arena<Backend>& a) noexcept : arena_{a} { ++arena_.pins; }
-  ~pinned_arena() { --arena_.pins; }
-  pinned_arena(const pinned_arena&) = delete;
-  pinned_arena& operator=(const pinned_arena&) = delete;
-
- private:
-  capture_arena<Backend>& arena_;
-};
 
 /// Puts a parked block whose graph is over where its other last use, `b.use`, has it wait.
 /// Precondition: every cache is locked.
@@ -76,6 +64,13 @@ void reap_arenas(pool_lock& lock, pool_state<Backend>& state) noexcept {
       lock.thaw();
     }
   }
+}
+
+/// Whether idle memory waits for work that a fence would see the end of: of a stream, or of the
+/// last launch of a graph.
+template <typename Backend>
+bool fence_may_help(pool_state<Backend>& state) noexcept {
+  return state.memory.has_incomplete() || state.arenas.bytes() != 0;
 }
 
 /// Whether a graph has ended whose memory `reap_arenas` would give back.
@@ -159,10 +154,7 @@ void count_free(pool_lock& lock, pool_state<Backend>& state, const block& b) noe
   if (!lock.frozen()) {
     guard.emplace(counting.lock);
   }
-  counting.taken_back(b);
-  if (state.options.exact_peaks) {
-    state.caches.exact.taken_back(b.run->block_bytes);
-  }
+  count_back(state, counting, b);
 }
 
 /// The use that a stream outside of captures has of a block freed on it now.
@@ -217,7 +209,7 @@ bool keep_for_graph(pool_lock& lock, pool_state<Backend>& state, block& b,
 template <typename Backend>
 bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
                      typename Backend::stream_type stream, const stream_state& seen) noexcept {
-  const last_use before_the_capture = use_on(state, seen);
+  const last_use before_the_capture = state.memory.streams.unordered_now();
   const bool other_uses = state.memory.elsewhere.forget(b, state.memory.events);
   const auto capture = look_at_capture(lock, state, stream);
   capture_arena<Backend>* current = nullptr;
@@ -251,14 +243,13 @@ bool park_on_capture(pool_lock& lock, pool_state<Backend>& state, block& b,
 }
 
 /// Takes note that a stream does not capture, unless others are busy in the pool: a later free will
-/// do. Returns true.
+/// do.
 template <typename Backend>
-bool see_not_capturing(pool_state<Backend>& state, typename Backend::stream_type stream) noexcept {
+void see_not_capturing(pool_state<Backend>& state, typename Backend::stream_type stream) noexcept {
   const std::unique_lock lock{state.caches.mutex, std::try_to_lock};
   if (lock.owns_lock()) {
     state.captures.left(stream);
   }
-  return true;
 }
 
 /// Parks a claimed block that a graph may name; returns whether that was so.

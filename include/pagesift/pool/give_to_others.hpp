@@ -39,8 +39,7 @@ std::size_t give_to_others(pool_state<Backend>& state, std::size_t bytes) noexce
   reap_arenas(lock, state);
   (void)poll(lock, state);
   std::size_t given = release_complete(lock, state, bytes);
-  const bool worth_waiting = state.memory.has_incomplete() || state.arenas.bytes() != 0;
-  if (given < bytes && worth_waiting && fence(lock, state).ok()) {
+  if (given < bytes && fence_may_help(state) && fence(lock, state).ok()) {
     reap_after_fence(lock, state);
     given += release_complete(lock, state, bytes - given);
   }

@@ -46,7 +46,7 @@ status seal(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>&
   const auto event = events.event(slot);
   const epoch closed = owner.timeline.close(state.memory.streams.next_epoch());
   owner.asks_answered.store(state.asks.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  const pinned<Backend> pin{owner};
+  const pinned pin{owner};
   result = unlocked(lock, [&] { return state.backend.record(event, stream); });
   if (!result.ok()) {
     owner.timeline.reopen();
@@ -86,7 +86,7 @@ template <typename Backend, typename Call>
 status with_event(pool_lock& lock, pool_state<Backend>& state, stream_record<Backend>& owner,
                   event_slot slot, Call&& call) noexcept {
   event_pool<Backend>& events = state.memory.events;
-  const pinned<Backend> pin{owner};
+  const pinned pin{owner};
   events.retain(slot);
   const auto event = events.event(slot);
   const status result = unlocked(lock, [&] { return call(event); });

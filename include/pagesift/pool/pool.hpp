@@ -281,7 +281,7 @@ basic_pool<Backend>::~basic_pool() {
   }
   pool_lock lock{state_.caches};
   lock.freeze();
-  if (state_.memory.has_incomplete() || state_.arenas.bytes() != 0) {
+  if (fence_may_help(state_)) {
     (void)fence(lock, state_);
   }
   reap_after_fence(lock, state_);
@@ -390,7 +390,7 @@ void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const re
   lock.freeze();
   block* b = state_.memory.own_block(taker, wanted.waiting);
   if (b == nullptr) {
-    const pinned<Backend> pin{taker};
+    const pinned pin{taker};
     errand<Backend> e{taker, wanted, stream};
     b = &serve(lock, state_, e);
     if (e.grew) {
@@ -437,8 +437,11 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_beyond_hits(const void* p,
 template <typename Backend>
 PAGESIFT_RARELY_CALLED bool basic_pool<Backend>::may_free_beside_captures(
     stream_type stream) noexcept {
-  return state_.gate.open_to_requests() && state_.backend.is_not_capturing(stream) &&
-         see_not_capturing(state_, stream);
+  if (!state_.gate.open_to_requests() || !state_.backend.is_not_capturing(stream)) {
+    return false;
+  }
+  see_not_capturing(state_, stream);
+  return true;
 }
 
 /// Frees on a stream that is known by its handle.

@@ -149,8 +149,7 @@ block* search_everything(pool_lock& lock, pool_state<Backend>& state, errand<Bac
       return b;
     }
   }
-  const bool worth_waiting = state.memory.has_incomplete() || state.arenas.bytes() != 0;
-  if (!worth_waiting || !fence_if_possible(lock, state)) {
+  if (!fence_may_help(state) || !fence_if_possible(lock, state)) {
     return nullptr;
   }
   reap_after_fence(lock, state);  // graphs that were gone but for a launch

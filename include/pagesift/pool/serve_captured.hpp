@@ -45,7 +45,7 @@ block& serve_captured(pool_lock& lock, pool_state<Backend>& state,
   }
   state.captures.belongs_to(stream, seen, capture.capture);
   capture_arena<Backend>& arena = arena_of(lock, state, capture);
-  const pinned_arena<Backend> pin{arena};
+  const pinned pin{arena};
   block* b = arena.take(state.backend, wanted, capture.position);
   lock.freeze();
   if (b == nullptr) {

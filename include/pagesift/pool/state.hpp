@@ -105,17 +105,17 @@ auto unlocked(pool_lock& lock, Function&& f) {
   return std::forward<Function>(f)();
 }
 
-/// Keeps a record from being swept while a call goes on without the lock.
-template <typename Backend>
+/// Keeps a stream's record, or a capture's arena, while a call goes on without the lock.
+template <typename Kept>
 class pinned {
  public:
-  explicit pinned(stream_record<Backend>& r) noexcept : record_{r} { ++record_.pins; }
-  ~pinned() { --record_.pins; }
+  explicit pinned(Kept& kept) noexcept : kept_{kept} { ++kept_.pins; }
+  ~pinned() { --kept_.pins; }
   pinned(const pinned&) = delete;
   pinned& operator=(const pinned&) = delete;
 
  private:
-  stream_record<Backend>& record_;
+  Kept& kept_;
 };
 
 }  // namespace pagesift
