@@ -18,11 +18,7 @@ void use_too(world& w, void* p, std::size_t size, simulated_stream s) {
 }
 
 /// A device with room for one block, so that a request has to have that one.
-simulated_options room_for_one() {
-  simulated_options options = with_budget(64 * mebibyte);
-  options.relaxed_sections = true;
-  return options;
-}
+simulated_options room_for_one() { return relaxed(64 * mebibyte); }
 
 }  // namespace
 
