@@ -1,6 +1,7 @@
 // What a pool does when its process forks or exits, or its device is reset.
 #pragma once
 
+#include <pagesift/core/inlining.hpp>
 #include <pagesift/core/process_life.hpp>
 #include <pagesift/pool/state.hpp>
 
