@@ -168,8 +168,8 @@ class cuda_backend : public cuda_captures {
     return beside_captures("cuEventSynchronize", [&] { return driver_->event_synchronize(event); });
   }
 
-  /// Waits for all work of the device. A shortage of memory for that is possible where another
-  /// fence is under way or there was none before: nothing was waited for then.
+  /// Waits for all work of the device. A shortage of memory for that is possible where there was
+  /// none after the last fence: nothing was waited for then.
   status fence() const noexcept { return fence_->wait(); }
 
   [[nodiscard]] std::string describe(int code) const { return cuda_error_text(code); }

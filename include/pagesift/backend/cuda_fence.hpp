@@ -3,8 +3,9 @@
 
 #include <pagesift/backend/cuda_caller.hpp>
 
-#include <atomic>
 #include <cstddef>
+#include <mutex>
+#include <utility>
 
 namespace pagesift {
 inline namespace PAGESIFT_CUDA_NAMESPACE {
@@ -17,30 +18,32 @@ inline namespace PAGESIFT_CUDA_NAMESPACE {
 class cuda_fence : private cuda_caller {
  public:
   /// Takes the allocation; where there is no memory for it, a later `wait` will try again.
-  explicit cuda_fence(const cuda_caller& caller) noexcept : cuda_caller{caller} { renew(); }
+  explicit cuda_fence(const cuda_caller& caller) noexcept : cuda_caller{caller} { (void)renew(); }
   cuda_fence(const cuda_fence&) = delete;
   cuda_fence& operator=(const cuda_fence&) = delete;
 
   /// Waits, too. After a reset the allocation is gone, and nothing is done.
   ~cuda_fence() {
-    if (const CUdeviceptr token = token_.exchange(0)) {
-      (void)give_back(token);
+    if (token_ != 0) {
+      (void)give_back(token_);
     }
   }
 
-  /// Waits for all work of the device. Shortage: there was no memory to do it with, and nothing was
-  /// waited for.
+  /// Waits for all work of the device. Shortage: the allocation could not be replaced before, nor
+  /// now, and nothing was waited for.
   status wait() noexcept {
-    CUdeviceptr token = token_.exchange(0);
-    if (token == 0) {  // another thread waits with it, or it could not be replaced
-      const status taken = take(token);
+    // One thread after the other: on a full device there is no memory for a second allocation, and
+    // who comes second would wait for the same work anyway.
+    const std::lock_guard<std::mutex> turn{mutex_};
+    if (token_ == 0) {
+      const status taken = renew();
       if (!taken.ok()) {
         return taken;
       }
     }
-    const status waited = give_back(token);
+    const status waited = give_back(std::exchange(token_, 0));
     if (waited.ok()) {
-      renew();
+      (void)renew();
     }
     return waited;
   }
@@ -48,22 +51,15 @@ class cuda_fence : private cuda_caller {
  private:
   static constexpr std::size_t token_bytes = 256;
 
-  status take(CUdeviceptr& token) const noexcept {
-    return beside_captures("cuMemAlloc", [&] { return driver_->mem_alloc(&token, token_bytes); });
+  status renew() noexcept {
+    return beside_captures("cuMemAlloc", [&] { return driver_->mem_alloc(&token_, token_bytes); });
   }
   status give_back(CUdeviceptr token) const noexcept {
     return beside_captures("cuMemFree", [&] { return driver_->mem_free(token); });
   }
 
-  void renew() noexcept {
-    CUdeviceptr fresh = 0;
-    CUdeviceptr none = 0;
-    if (take(fresh).ok() && !token_.compare_exchange_strong(none, fresh)) {
-      (void)give_back(fresh);
-    }
-  }
-
-  std::atomic<CUdeviceptr> token_{0};
+  std::mutex mutex_;
+  CUdeviceptr token_ = 0;
 };
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE
