@@ -2,6 +2,7 @@
 #include "child.hpp"
 
 #include <pagesift/backend/simulated.hpp>
+#include <pagesift/pool/checked/checked_pools.hpp>
 #include <pagesift/pool/host_pool.hpp>
 #include <pagesift/pool/pool.hpp>
 
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -181,10 +183,10 @@ TEST_CASE("a child forked while a thread waits for memory on its way destroys th
   second.join();
 }
 
-TEST_CASE("a host pool goes on in a child, whatever other threads were doing at the fork") {
-  pagesift::pool_options options;
-  options.limit_bytes = 64 * mebibyte;
-  auto pool = std::make_unique<pagesift::host_pool>(options);
+namespace {
+
+/// Forks ten times while three threads use the pool, and has the children use it.
+void use_in_children(std::unique_ptr<pagesift::host_pool> pool) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < 3; ++t) {
@@ -217,6 +219,48 @@ TEST_CASE("a host pool goes on in a child, whatever other threads were doing at 
   for (std::thread& t : threads) {
     t.join();
   }
+}
+
+}  // namespace
+
+TEST_CASE("a host pool goes on in a child, whatever other threads were doing at the fork") {
+  pagesift::pool_options options;
+  options.limit_bytes = 64 * mebibyte;
+  use_in_children(std::make_unique<pagesift::host_pool>(options));
+}
+
+TEST_CASE("a ledger that another thread looks into stays whole over a fork") {
+  pagesift::block_ledger ledger;
+  pagesift::checked_pools::get().add(ledger);
+  std::atomic<bool> stop{false};
+  std::thread other{[&] {
+    while (!stop) {
+      (void)ledger.in_use(nullptr);
+    }
+  }};
+  for (int i = 0; i < 100; ++i) {
+    CHECK(code_of_child([&] {
+            const bool unknown = !pagesift::checked_pools::get().in_use(&ledger);
+            pagesift::checked_pools::get().remove(ledger);
+            return unknown && !ledger.in_use(&ledger) ? 0 : 1;
+          }) == 0);
+  }
+  stop = true;
+  other.join();
+  pagesift::checked_pools::get().remove(ledger);
+}
+
+TEST_CASE("a checked host pool goes on in a child") {
+  pagesift::pool_options options;
+  options.limit_bytes = 64 * mebibyte;
+  options.checks = pagesift::checks::full;
+  options.on_misuse = [](const pagesift::misuse_report& r) {
+    if (r.kind !=
+        pagesift::misuse::leak) {  // what other threads had at the fork leaks in the child
+      std::abort();
+    }
+  };
+  use_in_children(std::make_unique<pagesift::host_pool>(options));
 }
 
 namespace {

@@ -274,8 +274,8 @@ basic_pool<Backend>::~basic_pool() {
     }
   }
   if (exiting || gone) {
-    if (state_.watch != nullptr && !state_.gate.closed_by(hit_gate::forked)) {
-      state_.watch->leave();  // in a child its lock may be held for ever
+    if (state_.watch != nullptr) {
+      state_.watch->leave();
     }
     return;
   }

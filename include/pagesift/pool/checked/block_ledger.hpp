@@ -178,6 +178,10 @@ class block_ledger {
     return all;
   }
 
+  /// Keeps every other thread out of the ledger from `hold` to `let_go`.
+  void hold() noexcept { mutex_.lock(); }
+  void let_go() noexcept { mutex_.unlock(); }
+
  private:
   [[nodiscard]] static std::uintptr_t address(const void* p) noexcept {
     return reinterpret_cast<std::uintptr_t>(p);

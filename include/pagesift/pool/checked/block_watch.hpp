@@ -34,12 +34,12 @@ class block_watch {
   /// \throws std::bad_alloc
   block_watch(const Backend& backend, const pool_options& options)
       : backend_{backend}, options_{options}, tools_{backend, options.announce} {
-    checked_pools::all().add(ledger_);
+    checked_pools::get().add(ledger_);
   }
   ~block_watch() { leave(); }
 
   /// Is known to other watches no more.
-  void leave() noexcept { checked_pools::all().remove(ledger_); }
+  void leave() noexcept { checked_pools::get().remove(ledger_); }
   block_watch(const block_watch&) = delete;
   block_watch& operator=(const block_watch&) = delete;
 
@@ -216,7 +216,7 @@ class block_watch {
       report.kind = misuse::double_free;
     } else if (block.found == verdict::inside_a_block) {
       report.kind = misuse::inner_pointer;
-    } else if (const auto other = checked_pools::all().in_use(p)) {
+    } else if (const auto other = checked_pools::get().in_use(p)) {
       report = about(misuse::other_pool, *other);
     }
     report.address = p;

@@ -1,6 +1,8 @@
 // The ledgers of all checked pools in the process: whose block is it, if it is not ours?
 #pragma once
 
+#include <pagesift/core/one_per_process.hpp>
+#include <pagesift/core/process_life.hpp>
 #include <pagesift/pool/checked/block_ledger.hpp>
 
 #include <algorithm>
@@ -10,16 +12,14 @@
 
 namespace pagesift {
 
-/// Never destroyed: pools that are static objects leave it at process exit.
-class checked_pools {
+/// Thread-safe. While the process forks no ledger is amid a change: the child finds them whole.
+class PAGESIFT_ONE_PER_PROCESS checked_pools final : private life_member {
  public:
-  [[nodiscard]] static checked_pools& all() {
-    static auto* const pools = new checked_pools{};
-    return *pools;
-  }
+  /// \throws std::bad_alloc
+  [[nodiscard]] static checked_pools& get() { return one_per_process<checked_pools>(); }
 
   /// \throws std::bad_alloc
-  void add(const block_ledger& ledger) {
+  void add(block_ledger& ledger) {
     const std::lock_guard<std::mutex> lock{mutex_};
     ledgers_.push_back(&ledger);
   }
@@ -40,11 +40,29 @@ class checked_pools {
     return std::nullopt;
   }
 
+  checked_pools() noexcept { process_life::get().join(*this); }
+  ~checked_pools() override { process_life::get().leave(*this); }
+
  private:
-  checked_pools() = default;
+  // Behind the locks of pools, which take a ledger's while they hold their own: who joins later is
+  // told first, and a checked pool joins after this.
+  void before_fork() noexcept override {
+    mutex_.lock();
+    for (block_ledger* ledger : ledgers_) {
+      ledger->hold();
+    }
+  }
+  void after_fork_in_parent() noexcept override {
+    for (block_ledger* ledger : ledgers_) {
+      ledger->let_go();
+    }
+    mutex_.unlock();
+  }
+  void after_fork_in_child() noexcept override { after_fork_in_parent(); }
+  void at_exit() noexcept override {}
 
   mutable std::mutex mutex_;
-  std::vector<const block_ledger*> ledgers_;
+  std::vector<block_ledger*> ledgers_;
 };
 
 }  // namespace pagesift
