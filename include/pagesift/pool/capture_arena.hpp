@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,9 @@ class capture_ancestry {
 
   /// \throws std::bad_alloc, here and in `covers`
   capture_ancestry(const Backend& backend, const position& here)
-      : backend_{backend},
-        known_{here.known},
-        nodes_{here.nodes.begin(), here.nodes.begin() + here.count} {}
+      : backend_{backend}, known_{here.known} {
+    add(here);
+  }
 
   /// Whether all that came before `there` is sure to come before here too.
   [[nodiscard]] bool covers(const position& there) {
@@ -41,7 +42,7 @@ class capture_ancestry {
 
  private:
   [[nodiscard]] bool reaches(const node_type& wanted) {
-    while (std::find(nodes_.begin(), nodes_.end(), wanted) == nodes_.end()) {
+    while (found_.count(wanted) == 0) {
       if (followed_ == nodes_.size() || followed_ == max_nodes) {
         return false;
       }
@@ -55,7 +56,7 @@ class capture_ancestry {
 
   void add(const position& before) {
     std::for_each_n(before.nodes.begin(), before.count, [this](const node_type& n) {
-      if (std::find(nodes_.begin(), nodes_.end(), n) == nodes_.end()) {
+      if (found_.insert(n).second) {
         nodes_.push_back(n);
       }
     });
@@ -63,8 +64,9 @@ class capture_ancestry {
 
   const Backend& backend_;
   bool known_;
-  std::vector<node_type> nodes_;  // known to come before, or here
-  std::size_t followed_ = 0;      // of these, those whose own predecessors are among them
+  std::unordered_set<node_type> found_;  // nodes that come before, or are here
+  std::vector<node_type> nodes_;         // the same in the order in which they were found
+  std::size_t followed_ = 0;             // of these, those whose own predecessors are among them
 };
 
 /// Ids of arenas stand where a block's last use names a stream: from here up to the pool's own two.
@@ -108,27 +110,40 @@ class capture_arena {
   /// A block is not the arena's any more.
   void forget(const block& b) noexcept { bytes_ -= b.run->block_bytes; }
 
-  /// A parked block that serves the request at that place of the capture, taken out; or null.
-  /// \throws std::bad_alloc
-  [[nodiscard]] block* take(const Backend& backend, const request& r, const position& here) {
-    capture_ancestry<Backend> before{backend, here};
-    int tries = max_tries;
-    for (auto i = reusable_.rbegin(); i != reusable_.rend() && tries > 0; ++i) {
-      if (!serves(*i->parked, r)) {
-        continue;
-      }
-      --tries;
-      if (before.covers(i->freed_at)) {
-        block* const b = i->parked;
-        reusable_.erase(std::next(i).base());
-        return b;
+  /// A block that was freed in the capture, and where.
+  struct parked_block {
+    block* parked;
+    position freed_at;
+    std::uint64_t number;  ///< of this free among all of the arena's
+  };
+
+  /// Parked blocks that have the size for the request, newest first, so many as are worth a look
+  /// into their order. \throws std::bad_alloc
+  [[nodiscard]] std::vector<parked_block> candidates(const request& r) const {
+    std::vector<parked_block> found;
+    for (auto i = reusable_.rbegin(); i != reusable_.rend() && found.size() < max_tries; ++i) {
+      if (serves(*i->parked, r)) {
+        found.push_back(*i);
       }
     }
-    return nullptr;
+    return found;
+  }
+
+  /// Takes a candidate out. Returns whether it was still there, and not freed anew meanwhile.
+  [[nodiscard]] bool take(const parked_block& wanted) noexcept {
+    const auto at = std::find_if(reusable_.begin(), reusable_.end(),
+                                 [&](const parked_block& p) { return p.number == wanted.number; });
+    if (at == reusable_.end()) {
+      return false;
+    }
+    reusable_.erase(at);
+    return true;
   }
 
   /// Parks a block that may serve again behind `freed_at`. Precondition: it was expected.
-  void park(block& b, const position& freed_at) noexcept { reusable_.push_back({&b, freed_at}); }
+  void park(block& b, const position& freed_at) noexcept {
+    reusable_.push_back({&b, freed_at, ++frees_});
+  }
 
   /// Parks a block until the graph is over and the use `after` complete besides.
   void keep(block& b, last_use after) noexcept {
@@ -153,13 +168,7 @@ class capture_arena {
   }
 
  private:
-  struct parked_block {
-    block* parked;
-    position freed_at;
-  };
-
-  /// Candidates whose order is looked into for one request.
-  static constexpr int max_tries = 16;
+  static constexpr std::size_t max_tries = 16;
 
   [[nodiscard]] static bool serves(const block& b, const request& r) noexcept {
     const std::size_t bytes = b.run->block_bytes;
@@ -171,6 +180,7 @@ class capture_arena {
   std::size_t bytes_ = 0;
   std::size_t blocks_ = 0;  // that may be parked for further use
   std::vector<parked_block> reusable_;
+  std::uint64_t frees_ = 0;
   block* kept_ = nullptr;  // linked by `older`
 };
 

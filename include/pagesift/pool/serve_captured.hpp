@@ -5,7 +5,7 @@
 #include <pagesift/pool/capture_requests.hpp>
 #include <pagesift/pool/serve.hpp>
 
-#include <cstddef>
+#include <algorithm>
 
 namespace pagesift {
 
@@ -28,6 +28,25 @@ block& quiet_block(pool_lock& lock, pool_state<Backend>& state, const request& w
   return b;
 }
 
+/// A parked block of the arena that serves the request at that place of the capture, taken out; or
+/// null. The graph is looked into without the mutex. Precondition: the arena is pinned.
+/// \throws std::bad_alloc
+template <typename Backend>
+block* reuse_in_capture(pool_lock& lock, pool_state<Backend>& state, capture_arena<Backend>& arena,
+                        const request& wanted,
+                        const capture_position<typename Backend::node_type>& here) {
+  const auto candidates = arena.candidates(wanted);
+  if (candidates.empty()) {
+    return nullptr;
+  }
+  const auto ordered = unlocked(lock, [&] {
+    capture_ancestry<Backend> before{state.backend, here};
+    return std::find_if(candidates.begin(), candidates.end(),
+                        [&](const auto& c) { return before.covers(c.freed_at); });
+  });
+  return ordered != candidates.end() && arena.take(*ordered) ? ordered->parked : nullptr;
+}
+
 /// Serves a request on a stream that was seen capturing: with what was freed earlier in the same
 /// capture, else from the pool. The block belongs to the capture's arena from then on. At the end
 /// every cache is locked.
@@ -46,7 +65,7 @@ block& serve_captured(pool_lock& lock, pool_state<Backend>& state,
   state.captures.belongs_to(stream, seen, capture.capture);
   capture_arena<Backend>& arena = arena_of(lock, state, capture);
   const pinned pin{arena};
-  block* b = arena.take(state.backend, wanted, capture.position);
+  block* b = reuse_in_capture(lock, state, arena, wanted, capture.position);
   lock.freeze();
   if (b == nullptr) {
     arena.expect_block();
