@@ -16,6 +16,27 @@ TEST_CASE("a block freed on a stream is handed out again on it, with no call tha
   CHECK(w.pool->stats().hits >= 4);
 }
 
+TEST_CASE("merging gives back no more blocks than a request needs while idle memory abounds") {
+  pool_options options;
+  options.initial_bytes = 128 * mebibyte;
+  world w{options};
+  const simulated_stream s = w.device.create_stream();
+  const std::vector<std::size_t> sizes{40 * mebibyte, 40 * mebibyte, 4 * mebibyte};
+  std::vector<void*> blocks;
+  for (const std::size_t bytes : sizes) {
+    blocks.push_back(w.allocate(bytes, s));
+  }
+  void* const kept = w.allocate(40 * mebibyte, s);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    w.free(blocks[i], sizes[i], s);
+  }
+  CHECK(w.turn(70 * mebibyte, s) == blocks[0]);  // the first two, merged
+  w.device.reset_calls();
+  CHECK(w.turn(4 * mebibyte, s) == blocks[2]);
+  CHECK(w.device.calls(simulated_call::inspect) == 1);  // a hit: the slow way asks again
+  w.free(kept, 40 * mebibyte, s);
+}
+
 TEST_CASE("a million pairs on one stream make no event call and take no memory") {
   world w;
   const simulated_stream s = w.device.create_stream();

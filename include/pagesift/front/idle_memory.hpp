@@ -120,6 +120,22 @@ class idle_memory {
     merge_shared_runs(wanted, own.id);
   }
 
+  /// Gives large blocks of `own` back to the heap one by one, of the largest class and the oldest
+  /// first, until `serve()` returns a block; or null. What is not needed stays where hits find it.
+  template <typename Serve>
+  [[nodiscard]] block* merge_until(record& own, Serve&& serve) {
+    for (class_index i = class_count; --i > class_of(max_slab_block_bytes);) {
+      while (block* const idle = oldest_block(own, i)) {
+        const block& given = take(own, *idle);
+        heap.give(*given.run, streams.is_complete(given.use) ? last_use{} : given.use);
+        if (block* const b = serve()) {
+          return b;
+        }
+      }
+    }
+    return nullptr;
+  }
+
   /// Gives every run without a block in use back to the heap whose uses are complete or `own`'s.
   void merge_complete(stream_id own) noexcept {
     merge([](const block&) { return true; }, own);

@@ -104,11 +104,17 @@ block* block_of_pages(pool_lock& lock, pool_state<Backend>& state, errand<Backen
   const bool large = state.maps && shape.capacity == 1;
   const bool careful = large && now.scarce();
   const std::size_t most_surplus = careful ? now.most_surplus() : page_heap::any_surplus;
-  if (block* b = memory.fresh_block(e.taker, e.wanted, shape, most_surplus)) {
+  const auto cut = [&] { return memory.fresh_block(e.taker, e.wanted, shape, most_surplus); };
+  if (block* b = cut()) {
     return b;
   }
+  if (shape.capacity == 1 && state.idle_abounds.load(std::memory_order_relaxed)) {
+    if (block* b = memory.merge_until(e.taker, cut)) {
+      return b;
+    }
+  }
   memory.merge_own(e.taker);
-  if (block* b = memory.fresh_block(e.taker, e.wanted, shape, most_surplus)) {
+  if (block* b = cut()) {
     return b;
   }
   if (careful) {
