@@ -3,6 +3,7 @@
 
 #include <pagesift/back/page_run.hpp>
 #include <pagesift/back/request.hpp>
+#include <pagesift/core/inlining.hpp>
 #include <pagesift/core/size_class.hpp>
 #include <pagesift/front/cache_lock.hpp>
 
@@ -58,19 +59,11 @@ class alignas(64) stream_cache {
   /// none, and have a run each: one that was made without slack and so waits a class lower; or,
   /// where memory is plentiful, a larger one, up to twice the class. Taken out; or null.
   [[nodiscard]] block* pop_near(class_index index, std::size_t bytes, bool plentiful) noexcept {
-    const block* lower = entries_[index - 1].idle.newest();
+    const block* const lower = entries_[index - 1].idle.newest();
     if (lower != nullptr && lower->run->block_bytes >= bytes) {
       return pop(index - 1);
     }
-    const class_index last =
-        plentiful ? std::min(index + size_class_rules::classes_per_doubling, class_count - 1)
-                  : index;
-    for (class_index i = index + 1; i <= last; ++i) {
-      if (!entries_[i].idle.empty()) {
-        return pop(i);
-      }
-    }
-    return nullptr;
+    return plentiful ? pop_larger(index) : nullptr;
   }
 
   void push(block& b, last_use use) noexcept {
@@ -214,6 +207,18 @@ class alignas(64) stream_cache {
   }
 
  private:
+  /// A block of the next classes, up to twice the size of `index`; or null.
+  PAGESIFT_RARELY_CALLED [[nodiscard]] block* pop_larger(class_index index) noexcept {
+    const class_index last =
+        std::min(index + size_class_rules::classes_per_doubling, class_count - 1);
+    for (class_index i = index + 1; i <= last; ++i) {
+      if (!entries_[i].idle.empty()) {
+        return pop(i);
+      }
+    }
+    return nullptr;
+  }
+
   struct entry {
     block_stack idle;
     class_traffic traffic;
