@@ -3,6 +3,7 @@
 
 #include <pagesift/core/error.hpp>
 #include <pagesift/core/one_per_process.hpp>
+#include <pagesift/pool/environment.hpp>
 #include <pagesift/pool/options.hpp>
 
 #include <atomic>
@@ -35,7 +36,7 @@ class default_pools {
   /// Of pools that several threads make at once, in the place of none or of `former`, the first
   /// that is complete stays.
   static Pool& make(std::atomic<Pool*>& place, Pool* former, int device) {
-    pool_options options;
+    pool_options options = default_pool_options();
     options.device = device;
     auto made = std::make_unique<Pool>(options);
     Pool* present = former;
