@@ -8,15 +8,17 @@
 #include <pagesift/pool/backing_choice.hpp>
 #include <pagesift/pool/bound_stream.hpp>
 #include <pagesift/pool/default_pools.hpp>
+#include <pagesift/pool/free_path.hpp>
 #include <pagesift/pool/give_to_others.hpp>
 #include <pagesift/pool/hit_path.hpp>
 #include <pagesift/pool/kept_state.hpp>
+#include <pagesift/pool/lifetime.hpp>
 #include <pagesift/pool/options.hpp>
 #include <pagesift/pool/pool_handle.hpp>
 #include <pagesift/pool/pool_life.hpp>
-#include <pagesift/pool/serve.hpp>
-#include <pagesift/pool/serve_captured.hpp>
+#include <pagesift/pool/request_path.hpp>
 #include <pagesift/pool/state.hpp>
+#include <pagesift/pool/upkeep.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -179,8 +181,6 @@ class basic_pool : private kept_state<Backend> {
   friend class bound_stream<basic_pool>;
 
   using kept_state<Backend>::state_;
-  using record = stream_record<Backend>;
-  using remembered = remembered_stream<Backend>;
 
   [[nodiscard]] void* allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                      std::size_t alignment);
@@ -188,27 +188,7 @@ class basic_pool : private kept_state<Backend> {
 
   [[nodiscard]] void* allocate_beyond_hits(stream_type stream, const wanted_block& wanted,
                                            std::size_t alignment);
-  [[nodiscard]] void* allocate_slowly(stream_type stream, const wanted_block& wanted,
-                                      std::size_t alignment);
-  /// Hands out the taker's newest block of the class, or searches further.
-  [[nodiscard]] void* serve_slowly(pool_lock& lock, record& taker, const request& wanted,
-                                   std::optional<stream_type> stream);
-
-  [[nodiscard]] bool may_free_beside_captures(stream_type stream) noexcept;
-  void take_initial_bytes(pool_lock& lock);
-
-  void free_on(remembered& known, const void* p, stream_type stream) noexcept;
   void free_beyond_hits(const void* p, std::size_t bytes, stream_type stream) noexcept;
-  void free_slowly(const void* p, stream_type stream) noexcept;
-  void free_unordered(const void* p) noexcept;
-  void place(const unplaced_block& b, stream_type stream) noexcept;
-
-  [[nodiscard]] record& record_of(pool_lock& lock, stream_id id);
-  [[nodiscard]] record& record_for_free(pool_lock& lock, stream_type stream,
-                                        const stream_state& seen) noexcept;
-  bool put(record& owner, const unplaced_block& b) noexcept;
-  [[nodiscard]] bool remembers(stream_type stream, const record& r) const noexcept;
-  remembered& remember(stream_type stream, record& r) noexcept;
 
   pool_life<Backend> life_{state_};
 };
@@ -231,33 +211,11 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
   state_.maps = takes_virtual_memory(state_.backend, o);
   if (o.initial_bytes != 0) {
     pool_lock lock{state_.caches};
-    take_initial_bytes(lock);
+    take_initial_bytes(lock, state_);
   }
   if (const auto place = place_of(state_.backend)) {
     state_.gives = giver_registration{
         *place, [this](std::size_t bytes) { return give_to_others(state_, bytes); }};
-  }
-}
-
-/// Takes the memory a pool starts with; what came of it goes back if it is not all to be had.
-template <typename Backend>
-void basic_pool<Backend>::take_initial_bytes(pool_lock& lock) {
-  const std::size_t wanted = state_.options.initial_bytes;
-  const std::size_t pages = divide_round_up(wanted, page_bytes);
-  const bool fits = pages <= state_.total_bytes / page_bytes;
-  try {
-    status result = fits ? take_initial(lock, state_, pages) : status{outcome::shortage};
-    if (fits && result.shortage() && ask_others(lock, state_, pages * page_bytes)) {
-      result = take_initial(lock, state_, pages);
-    }
-    if (result.shortage()) {
-      throw_out_of_memory(lock, state_, wanted);
-    }
-    require_ok(state_.backend, result);
-  } catch (...) {
-    lock.freeze();
-    release_all(lock, state_);
-    throw;
   }
 }
 
@@ -279,18 +237,7 @@ basic_pool<Backend>::~basic_pool() {
     }
     return;
   }
-  pool_lock lock{state_.caches};
-  lock.freeze();
-  if (fence_may_help(state_)) {
-    (void)fence(lock, state_);
-  }
-  reap_after_fence(lock, state_);
-  if (state_.memory.has_incomplete()) {  // what two captures had comes back behind a fence
-    (void)fence(lock, state_);
-  }
-  state_.memory.merge_complete(quiet_stream);
-  release_all(lock, state_);
-  state_.memory.events.destroy_all(state_.backend);
+  release_everything(state_);
 }
 
 template <typename Backend>
@@ -321,9 +268,9 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
 template <typename Backend>
 void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
                                            std::size_t bytes) noexcept {
-  remembered* known = last_streams<Backend>::find(state_.number, on.stream_);
+  remembered_stream<Backend>* known = last_streams<Backend>::find(state_.number, on.stream_);
   if (p != nullptr && known != nullptr && known->id == on.id_ && state_.gate.open()) {
-    free_on(*known, p, on.stream_);
+    free_on(state_, *known, p, on.stream_);
   } else {
     deallocate(p, bytes, on.stream_);
   }
@@ -337,38 +284,11 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_beyond_hits(stream_ty
   require_reach(state_);
   process_life::get().notice_exit_before(life_);
   if (state_.watch == nullptr) {
-    return allocate_slowly(stream, wanted, alignment);
+    return allocate_slowly(state_, stream, wanted, alignment);
   }
   return state_.watch->allocate(wanted.bytes, alignment, stream, [&](std::size_t bytes) {
-    return allocate_slowly(stream, {bytes, class_of(bytes, alignment)}, alignment);
+    return allocate_slowly(state_, stream, {bytes, class_of(bytes, alignment)}, alignment);
   });
-}
-
-template <typename Backend>
-PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type stream,
-                                                                  const wanted_block& wanted,
-                                                                  std::size_t alignment) {
-  const stream_state seen = state_.backend.inspect(stream);
-  require_ok(state_.backend, seen.result);
-  const request r = make_request(wanted.bytes, alignment);
-  pool_lock lock{state_.caches};
-  state_.captures.see(stream, seen);
-  if constexpr (is_capturing_backend_v<Backend>) {
-    if (seen.capturing) {
-      block& b = serve_captured(lock, state_, stream, seen, r);
-      return hand_out(state_, state_.memory.streams.quiet().first_cache(), b, wanted);
-    }
-  }
-  reap_arenas(lock, state_);
-  record* taker = &record_of(lock, seen.id);
-  if (!remembers(stream, *taker)) {  // it may be a hit all the same, which stops no other stream
-    remembered& known = remember(stream, *taker);
-    if (void* p = unlocked(lock, [&] { return hit(state_, known, wanted); })) {
-      return p;
-    }
-    taker = &record_of(lock, seen.id);
-  }
-  return serve_slowly(lock, *taker, r, stream);
 }
 
 template <typename Backend>
@@ -378,28 +298,10 @@ void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignmen
   const auto serve = [&](std::size_t needed) {
     const request wanted = make_request(needed, alignment);
     pool_lock lock{state_.caches};
-    return serve_slowly(lock, state_.memory.streams.quiet(), wanted, std::nullopt);
+    return serve_slowly<Backend>(lock, state_, state_.memory.streams.quiet(), wanted, std::nullopt);
   };
   return state_.watch == nullptr ? serve(bytes)
                                  : state_.watch->allocate(bytes, alignment, std::nullopt, serve);
-}
-
-template <typename Backend>
-void* basic_pool<Backend>::serve_slowly(pool_lock& lock, record& taker, const request& wanted,
-                                        std::optional<stream_type> stream) {
-  lock.freeze();
-  block* b = state_.memory.own_block(taker, wanted.waiting);
-  if (b == nullptr) {
-    const pinned pin{taker};
-    errand<Backend> e{taker, wanted, stream};
-    b = &serve(lock, state_, e);
-    if (e.grew) {
-      state_.counters.missed(wanted.index);
-    }
-    state_.note_plenty();
-  }
-  b->use.stream = taker.id;
-  return hand_out(state_, taker.first_cache(), *b, {wanted.bytes, wanted.index});
 }
 
 template <typename Backend>
@@ -407,10 +309,10 @@ void basic_pool<Backend>::deallocate(void* p, std::size_t bytes, stream_type str
   if (p == nullptr) {
     return;
   }
-  if (state_.gate.open() || may_free_beside_captures(stream)) {
+  if (state_.gate.open() || may_free_beside_captures(state_, stream)) {
     // Looked up behind the question: what listens to calls of the driver may use the pool, too.
-    if (remembered* known = last_streams<Backend>::find(state_.number, stream)) {
-      free_on(*known, p, stream);
+    if (remembered_stream<Backend>* known = last_streams<Backend>::find(state_.number, stream)) {
+      free_on(state_, *known, p, stream);
       return;
     }
   }
@@ -425,68 +327,11 @@ PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_beyond_hits(const void* p,
     return;
   }
   if (state_.watch == nullptr) {
-    free_slowly(p, stream);
+    free_slowly(state_, p, stream);
   } else {
     state_.watch->deallocate(p, bytes, stream, [&](const void* q, bool on_that_stream) {
-      on_that_stream ? free_slowly(q, stream) : free_unordered(q);
+      on_that_stream ? free_slowly(state_, q, stream) : free_unordered(state_, q);
     });
-  }
-}
-
-/// Whether the gate is closed by captures alone, and the stream takes no part in one.
-template <typename Backend>
-PAGESIFT_RARELY_CALLED bool basic_pool<Backend>::may_free_beside_captures(
-    stream_type stream) noexcept {
-  if (!state_.gate.open_to_requests() || !state_.backend.is_not_capturing(stream)) {
-    return false;
-  }
-  see_not_capturing(state_, stream);
-  return true;
-}
-
-/// Frees on a stream that is known by its handle.
-template <typename Backend>
-PAGESIFT_ALWAYS_INLINE void basic_pool<Backend>::free_on(remembered& known, const void* p,
-                                                         stream_type stream) noexcept {
-  const unplaced_block rest = free_known(state_, known, p);
-  if (rest.claimed != nullptr) {
-    place(rest, stream);
-  }
-}
-
-template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::free_slowly(const void* p,
-                                                             stream_type stream) noexcept {
-  block* b = nullptr;
-  {
-    const pool_lock lock{state_.caches};
-    b = claim_at(state_, p);
-  }
-  if (b != nullptr) {
-    place({b, false}, stream);
-  }
-}
-
-/// Finds out on which stream a claimed block is freed, and lets it wait there. An event says
-/// something about a stream only if it is recorded on that very one, so seals are made here too.
-template <typename Backend>
-PAGESIFT_RARELY_CALLED void basic_pool<Backend>::place(const unplaced_block& b,
-                                                       stream_type stream) noexcept {
-  const stream_state seen = state_.backend.inspect(stream);
-  pool_lock lock{state_.caches};
-  if (park_if_captured(lock, state_, *b.claimed, stream, seen)) {
-    return;
-  }
-  record& owner = record_for_free(lock, stream, seen);
-  const bool wants_seal = put(owner, b);
-  if (owner.id != unordered_stream && !remembers(stream, owner)) {
-    remember(stream, owner);
-  }
-  if (wants_seal) {
-    try {
-      (void)seal(lock, state_, owner, stream);  // not sealed now: a later free will try again
-    } catch (const std::bad_alloc&) {
-    }
   }
 }
 
@@ -514,7 +359,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t bytes) noexcept {
     return;
   }
   if (state_.watch == nullptr) {
-    free_unordered(p);
+    free_unordered(state_, p);
     return;
   }
   const auto users_are_done = [&] {
@@ -522,21 +367,7 @@ void basic_pool<Backend>::deallocate_sync(void* p, std::size_t bytes) noexcept {
     return fence(lock, state_).ok();
   };
   state_.watch->deallocate_sync(p, bytes, users_are_done(),
-                                [&](const void* q, bool) { free_unordered(q); });
-}
-
-/// Frees a block whose last use may have been on any stream.
-template <typename Backend>
-void basic_pool<Backend>::free_unordered(const void* p) noexcept {
-  pool_lock lock{state_.caches};
-  if (block* b = claim_at(state_, p)) {
-    const bool complete = fence(lock, state_).ok();
-    stream_table<Backend>& streams = state_.memory.streams;
-    if (keep_for_graph(lock, state_, *b, complete ? last_use{} : streams.unordered_now())) {
-      return;
-    }
-    (void)put(complete ? streams.quiet() : streams.unordered(), {b, false});
-  }
+                                [&](const void* q, bool) { free_unordered(state_, q); });
 }
 
 template <typename Backend>
@@ -550,122 +381,24 @@ bound_stream<basic_pool<Backend>> basic_pool<Backend>::on(stream_type stream) {
   return {*this, stream, seen.id};
 }
 
-/// The record of a stream that a request named, after making room for it.
-template <typename Backend>
-stream_record<Backend>& basic_pool<Backend>::record_of(pool_lock& lock, stream_id id) {
-  if (state_.memory.streams.crowded()) {
-    (void)state_.memory.poll();
-    lock.freeze();
-    state_.memory.sweep();
-    lock.thaw();
-  }
-  return state_.memory.streams.of(id);
-}
-
-/// Where a block freed on `stream` waits. A stream that cannot be named, or host memory too short
-/// to remember it, costs the block its order, never the pool the block.
-template <typename Backend>
-stream_record<Backend>& basic_pool<Backend>::record_for_free(pool_lock& lock, stream_type stream,
-                                                             const stream_state& seen) noexcept {
-  try {
-    if (seen.result.ok()) {
-      state_.captures.see(stream, seen);
-      return seen.capturing ? state_.memory.streams.unordered() : record_of(lock, seen.id);
-    }
-  } catch (const std::bad_alloc&) {
-  }
-  return state_.memory.streams.unordered();
-}
-
-/// Lets a claimed block wait on `owner`. \returns whether that should be followed by a seal.
-/// Precondition: no cache is locked by the caller.
-template <typename Backend>
-bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
-  stream_cache& cache = owner.first_cache();
-  const cache_guard guard{cache.lock};
-  idle_memory<Backend>& memory = state_.memory;
-  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
-    count_back(state_, cache, *b.claimed);
-    return false;
-  }
-  const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
-  const bool wanted =
-      named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));
-  take_back(state_, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
-  return wanted;
-}
-
-/// Whether the calling thread remembers that the handle names the record's stream.
-template <typename Backend>
-bool basic_pool<Backend>::remembers(stream_type stream, const record& r) const noexcept {
-  const remembered* known = last_streams<Backend>::find(state_.number, stream);
-  return known != nullptr && known->record == &r && known->id == r.id;
-}
-
-/// Makes the calling thread remember which stream the handle names.
-template <typename Backend>
-remembered_stream<Backend>& basic_pool<Backend>::remember(stream_type stream, record& r) noexcept {
-  return last_streams<Backend>::remember({state_.number, stream, r.id, &r, &r.first_cache(), 0});
-}
-
 template <typename Backend>
 void basic_pool<Backend>::trim(std::size_t keep_bytes) {
-  if (is_out_of_reach(state_)) {
-    return;
-  }
-  pool_lock lock{state_.caches};
-  lock.freeze();
-  reap_arenas(lock, state_);
-  if (state_.counters.idle() <= keep_bytes) {
-    return;
-  }
-  complete_idle_memory(lock, state_);
-  reap_arenas(lock, state_);  // of graphs whose last launch it waited for
-  state_.memory.merge_complete(quiet_stream);
-  for (bool released = true; released && state_.counters.idle() > keep_bytes;) {
-    const std::size_t excess = state_.counters.idle() - keep_bytes;
-    require_ok(state_.backend, release_oldest(lock, state_, excess, released));
+  if (!is_out_of_reach(state_)) {
+    pagesift::trim(state_, keep_bytes);
   }
 }
 
 template <typename Backend>
 void basic_pool<Backend>::end_batch() {
-  if (is_out_of_reach(state_)) {
-    return;
-  }
-  pool_lock lock{state_.caches};
-  lock.freeze();
-  reap_arenas(lock, state_);
-  const std::uint64_t batch = state_.memory.heap.batch();
-  state_.memory.heap.next_batch();
-  state_.batch.end(state_.caches);
-  const auto untouched = [&](class_index waiting) { return !state_.batch.touched(waiting); };
-  if (state_.memory.has_idle(untouched) || state_.memory.heap.has_owned_run(batch)) {
-    complete_idle_memory(lock, state_);
-    state_.memory.merge_classes(untouched);
-  }
-  for (bool released = true; released;) {
-    const std::size_t all = state_.counters.held();
-    require_ok(state_.backend, release_oldest(lock, state_, all, released, batch));
+  if (!is_out_of_reach(state_)) {
+    pagesift::end_batch(state_);
   }
 }
 
 template <typename Backend>
 void basic_pool<Backend>::retire(stream_type stream) {
-  if (is_out_of_reach(state_)) {
-    return;
-  }
-  const stream_state seen = state_.backend.inspect(stream);
-  require_ok(state_.backend, seen.result);
-  pool_lock lock{state_.caches};
-  state_.captures.see(stream, seen);
-  if (seen.capturing) {
-    return;
-  }
-  record& owner = record_of(lock, seen.id);
-  lock.freeze();
-  if (state_.memory.has_incomplete(owner)) {
-    require_ok(state_.backend, seal(lock, state_, owner, stream));
+  if (!is_out_of_reach(state_)) {
+    pagesift::retire(state_, stream);
   }
 }
 
