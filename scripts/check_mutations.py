@@ -2,8 +2,9 @@
 """Breaks each invariant of test/mutations/mutations.json on purpose, and sees its test go red.
 
 Each entry names an invariant, the lines of a header that keep it, what they become, and the test
-that is to notice. Headers are changed in a scratch copy; that one test is compiled and run. A test
-that stays green, or that is red on the unchanged headers, is a failure of this script.
+that is to notice. Headers are changed in a scratch copy; that one test is compiled and run; a
+static assertion that fails is a test, too. A test that stays green, or that is red on the unchanged
+headers, is a failure of this script.
 
 usage: check_mutations.py [--jobs N] [--only WORDS] [--table FILE]
 """
@@ -61,8 +62,9 @@ def check(mutation, main_object):
         program = pathlib.Path(folder) / "test"
         code, output = build(mutation, include, program, main_object)
         if code != 0:
-            errors = [line for line in output.splitlines() if "error" in line]
-            return "broken", errors[0][:120] if errors else "it does not compile"
+            errors = [line for line in output.splitlines() if "error: " in line] or ["no compiler"]
+            noticed = "static assertion failed" in errors[0]
+            return "red" if noticed else "broken", errors[0].split("error: ")[-1][:120]
         case = [f"-tc={mutation['case']}"] if "case" in mutation else []
         code, output = run([str(program), *case], SECONDS)
         return ("green", "") if code == 0 else ("red", first_failure(output))

@@ -118,6 +118,36 @@ TEST_CASE("complete runs among others of their stream become quiet, and join") {
   CHECK(heap.longest_free_run() == 9);
 }
 
+TEST_CASE("joined pages wait for the later of their last uses") {
+  for (const bool later_first : {false, true}) {
+    CAPTURE(later_first);
+    page_heap heap;
+    add_acquisition(heap, 1000, 6);
+    const std::vector<page_run*> runs = take_whole_runs(heap, 1, 2, 3);
+    heap.give(*runs[later_first ? 0 : 1], last_use{1, 7});
+    heap.give(*runs[later_first ? 1 : 0], last_use{1, 5});
+    CHECK(heap.longest_free_run() == 6);
+    heap.promote(1, 6);
+    CHECK(heap.take(2, 1) == nullptr);
+    heap.promote(1, 7);
+    CHECK(heap.take(2, 6) != nullptr);
+  }
+}
+
+TEST_CASE("pages that a block gave up are not joined with what lay before them in former times") {
+  page_heap heap;
+  add_acquisition(heap, 1000, 8);
+  page_run* const former = take_whole(heap, 1, 5);  // ends where the block will
+  page_run* const rest = take_whole(heap, 1, 3);
+  heap.give(*former, last_use{});
+  heap.give(*rest, last_use{});
+  add_acquisition(heap, 2000, 4);  // free, and in the object of one that is no more
+  page_run* const run = take_whole(heap, 1, 8);
+  REQUIRE(run != nullptr);
+  heap.shorten(*run, 5, last_use{});
+  CHECK(heap.longest_free_run() == 4);
+}
+
 TEST_CASE("quiet pages and a stream's own are joined for that stream where neither suffices") {
   page_heap heap;
   add_acquisition(heap, 1000, 9);

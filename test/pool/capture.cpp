@@ -348,6 +348,26 @@ TEST_CASE("an invalidated capture gets a typed error and leaves nothing behind")
   CHECK(w.held_bytes() == 0);
 }
 
+TEST_CASE(
+    "a block of before a capture that was invalidated in it waits for a fence, on no stream") {
+  world w;
+  const simulated_stream s = w.device.create_stream();
+  const pagesift::simulated_event event = unrelated_event(w);
+  void* const p = w.allocate(40 * mebibyte, s);
+  w.device.begin_capture(s, simulated_capture_mode::relaxed);
+  (void)w.pool->backend().wait(s, event);
+  REQUIRE_FALSE(w.device.capture_valid(s));
+  CHECK_THROWS_AS((void)w.pool->allocate(256, s), pagesift::capture_error);  // the pool knows
+  const std::size_t streams = w.pool->stats().streams;
+  w.free(p, 40 * mebibyte, s);
+  CHECK(w.pool->stats().streams == streams);
+  CHECK_FALSE(w.device.end_capture(s));
+  CHECK(w.turn(40 * mebibyte, s) != p);
+  w.pool->trim();
+  CHECK(w.held_bytes() == 0);
+  CHECK(w.pool->backend().destroy_event(event).ok());
+}
+
 TEST_CASE("while one stream captures others hit, and the capture stays valid") {
   world w{{}, relaxed()};
   const simulated_stream capturing = w.device.create_stream();

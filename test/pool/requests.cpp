@@ -241,3 +241,14 @@ TEST_CASE("a free through a handle whose default pool has gone does nothing and 
   CHECK_THROWS_AS((void)handle.allocate(1), pagesift::backend_error);
   handle.deallocate(&byte, 1);
 }
+
+TEST_CASE("memory is acquired or mapped as the options ask") {
+  for (const auto& [options, maps] :
+       {std::pair{on_plain_memory(), false}, {on_mapped_memory(), true}}) {
+    CAPTURE(maps);
+    world w{options};
+    w.turn(40 * mebibyte, w.device.create_stream());
+    CHECK((w.device.calls(simulated_call::map) != 0) == maps);
+    CHECK((w.device.calls(simulated_call::acquire) != 0) == !maps);
+  }
+}

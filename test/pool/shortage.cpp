@@ -371,6 +371,25 @@ TEST_CASE("a device too full for an event still serves what a fence makes free")
   w.free(p, 256, b);
 }
 
+TEST_CASE("pages that an awaited event covers serve another stream without a fence") {
+  world w{with_limit(60 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream b = w.device.create_stream();
+  w.turn(256, b);
+  w.pool->trim();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3; ++i) {
+    blocks.push_back(w.allocate(20 * mebibyte, a));
+  }
+  for (void* const p : blocks) {
+    w.free(p, 20 * mebibyte, a);
+  }
+  w.turn(46 * mebibyte, a);  // merged; what is left of the pages stays the stream's
+  w.pool->retire(a);
+  w.turn(60 * mebibyte, b);
+  CHECK(w.pool->stats().fences == 0);
+}
+
 TEST_CASE("a query that fails is no completion: the block stays where it is") {
   world w;
   w.show_two_streams();

@@ -309,7 +309,6 @@ class idle_memory {
     block& b = run.blocks[run.cut_blocks];
     b.address = run.base() + run.cut_blocks * run.block_bytes;
     b.run = &run;
-    b.use = run.use;
     b.set(block_state::taken);
     ++run.cut_blocks;
     return b;

@@ -30,7 +30,7 @@ class bound_stream {
   /// As `pool.deallocate(p, bytes, stream)`, of memory last used by work on this stream. The
   /// stream must not be capturing.
   void deallocate(void* p, std::size_t bytes) const noexcept {
-    pool_->deallocate_bound(*this, p, bytes);
+    pool_->deallocate(p, bytes, stream_);
   }
 
   [[nodiscard]] Pool& pool() const noexcept { return *pool_; }

@@ -184,7 +184,6 @@ class basic_pool : private kept_state<Backend> {
 
   [[nodiscard]] void* allocate_bound(const bound_stream<basic_pool>& on, std::size_t bytes,
                                      std::size_t alignment);
-  void deallocate_bound(const bound_stream<basic_pool>& on, void* p, std::size_t bytes) noexcept;
 
   [[nodiscard]] void* allocate_beyond_hits(stream_type stream, const wanted_block& wanted,
                                            std::size_t alignment);
@@ -263,17 +262,6 @@ void* basic_pool<Backend>::allocate_bound(const bound_stream<basic_pool>& on, st
     }
   }
   return allocate_beyond_hits(on.stream_, wanted, alignment);
-}
-
-template <typename Backend>
-void basic_pool<Backend>::deallocate_bound(const bound_stream<basic_pool>& on, void* p,
-                                           std::size_t bytes) noexcept {
-  remembered_stream<Backend>* known = last_streams<Backend>::find(state_.number, on.stream_);
-  if (p != nullptr && known != nullptr && known->id == on.id_ && state_.gate.open()) {
-    free_on(state_, *known, p, on.stream_);
-  } else {
-    deallocate(p, bytes, on.stream_);
-  }
 }
 
 /// A request that was no hit, by way of the watch where there is one.
