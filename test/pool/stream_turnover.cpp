@@ -27,6 +27,38 @@ void with_many_streams(world& w, Turn&& turn) {
 
 }  // namespace
 
+TEST_CASE("streams that only take memory leave behind neither events nor memory") {
+  world w;
+  const simulated_stream home = w.device.create_stream();
+  with_many_streams(w, [&](simulated_stream s) {
+    w.device.order(home, s);
+    void* const p = w.allocate(bytes, s);
+    w.device.order(s, home);
+    w.free(p, bytes, home);
+  });
+}
+
+TEST_CASE("streams that only give memory back leave behind neither events nor memory") {
+  world w;
+  const simulated_stream home = w.device.create_stream();
+  with_many_streams(w, [&](simulated_stream s) {
+    void* const p = w.allocate(bytes, home);
+    w.device.order(home, s);
+    w.free(p, bytes, s);
+  });
+}
+
+TEST_CASE("streams that are bound leave behind neither events nor memory") {
+  world w;
+  with_many_streams(w, [&](simulated_stream s) {
+    const auto on = w.pool->on(s);
+    void* const p = on.allocate(bytes);
+    w.device.hand_out(s, p, bytes);
+    w.device.hand_back(s, p, bytes);
+    on.deallocate(p, bytes);
+  });
+}
+
 TEST_CASE("streams that use a block that lives on leave behind no events") {
   world w;
   const simulated_stream home = w.device.create_stream();
@@ -37,4 +69,18 @@ TEST_CASE("streams that use a block that lives on leave behind no events") {
     w.pool->record_use(weights, bytes, s);
   });
   w.free(weights, bytes, home);
+}
+
+TEST_CASE("streams that capture a graph each leave behind neither events nor memory") {
+  world w{{}, relaxed()};
+  const simulated_stream home = w.device.create_stream();
+  with_many_streams(w, [&](simulated_stream s) {
+    w.device.begin_capture(s);
+    w.turn(bytes, s);
+    {
+      const launched_graph graph{w, s};
+      graph.launch(home);
+    }
+    w.turn(bytes, home);
+  });
 }
