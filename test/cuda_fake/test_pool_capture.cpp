@@ -270,3 +270,46 @@ TEST_CASE("an invalidated capture gets a typed error") {
   CHECK(scene.pool.stats().captured == 0);
   (void)cudaGetLastError();
 }
+
+TEST_CASE("a shortage on a capturing stream is out_of_memory, and the capture goes on") {
+  for (const auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                          cudaStreamCaptureModeRelaxed}) {
+    for (const auto memory : {pagesift::backing::plain, pagesift::backing::virtual_memory}) {
+      pagesift::pool_options options;
+      options.backing = memory;
+      pool_scene scene{64 * mebibyte, options};
+      void* const kept = scene.pool.allocate(16 * mebibyte, scene.second);
+      turn(scene, 30 * mebibyte, scene.second);
+      begin_capture(scene.first, mode);
+      void* const p = turn(scene, mebibyte, scene.first);
+      CHECK_THROWS_AS((void)scene.pool.allocate(56 * mebibyte, scene.first),
+                      pagesift::out_of_memory);
+      CHECK(cudaPeekAtLastError() == cudaSuccess);
+      CHECK(turn(scene, mebibyte, scene.first) == p);
+      check_valid_to_the_end(scene.first);
+      scene.pool.deallocate(kept, 16 * mebibyte, scene.second);
+    }
+  }
+}
+
+TEST_CASE("frees on a stream whose capture the pool never heard of leave the capture valid") {
+  for (const auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                          cudaStreamCaptureModeRelaxed}) {
+    for (const bool sealed : {false, true}) {
+      pool_scene scene{pagesift::gibibyte, sealed ? eager_seals() : pagesift::pool_options{}};
+      turn(scene, 256, scene.second);
+      void* const small = scene.pool.allocate(mebibyte, scene.first);
+      void* const large = scene.pool.allocate(40 * mebibyte, scene.first);
+      submit_work(scene.first);
+      begin_capture(scene.first, mode);
+      scene.pool.deallocate(small, mebibyte, scene.first);
+      CHECK(turn(scene, mebibyte, scene.second) != small);
+      scene.pool.deallocate(large, 40 * mebibyte, scene.first);
+      CHECK(turn(scene, 40 * mebibyte, scene.second) != large);
+      scene.pool.trim();
+      CHECK(cudaPeekAtLastError() == cudaSuccess);
+      check_valid_to_the_end(scene.first);
+      CHECK(fake_cuda::misuse().empty());
+    }
+  }
+}

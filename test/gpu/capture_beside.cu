@@ -82,6 +82,59 @@ TEST_CASE("whatever a pool does leaves captures of every mode valid, known to it
   }
 }
 
+TEST_CASE("frees on a stream whose capture the pool never heard of leave the capture valid") {
+  for (const cudaStreamCaptureMode mode : all_modes) {
+    for (const bool sealed : {false, true}) {
+      CAPTURE(mode);
+      CAPTURE(sealed);
+      gpu::prepare();
+      cuda_pool pool{sealed ? gpu::eager_seals() : pagesift::pool_options{}};
+      gpu::stream captured;
+      gpu::stream other;
+      gpu::eager_turn(pool, 256, gpu::old_pattern, other);
+      void* const small = pool.allocate(mebibyte, captured);
+      void* const large = pool.allocate(40 * mebibyte, captured);
+      gpu::begin_capture(captured, mode);
+      pool.deallocate(small, mebibyte, captured);
+      gpu::eager_turn(pool, mebibyte, gpu::new_pattern, other);
+      pool.deallocate(large, 40 * mebibyte, captured);
+      gpu::eager_turn(pool, 40 * mebibyte, gpu::new_pattern, other);
+      pool.trim();
+      CHECK(cudaPeekAtLastError() == cudaSuccess);
+      const gpu::captured_graph graph{captured};
+      gpu::require(cudaDeviceSynchronize());
+      CHECK_FALSE(gpu::mismatch());
+    }
+  }
+}
+
+TEST_CASE("a shortage on a capturing stream is out_of_memory, and the capture goes on") {
+  for (const cudaStreamCaptureMode mode : all_modes) {
+    for (const auto memory : {pagesift::backing::plain, pagesift::backing::virtual_memory}) {
+      CAPTURE(mode);
+      CAPTURE(static_cast<int>(memory));
+      gpu::prepare();
+      pagesift::pool_options options = limited();
+      options.backing = memory;
+      cuda_pool pool{options};
+      gpu::stream captured;
+      gpu::stream other;
+      void* const kept = pool.allocate(64 * mebibyte, other);
+      gpu::eager_turn(pool, 100 * mebibyte, gpu::old_pattern, other);
+      gpu::begin_capture(captured, mode);
+      gpu::eager_turn(pool, mebibyte, gpu::old_pattern, captured);
+      CHECK_THROWS_AS((void)pool.allocate(240 * mebibyte, captured), pagesift::out_of_memory);
+      CHECK(cudaPeekAtLastError() == cudaSuccess);
+      gpu::eager_turn(pool, mebibyte, gpu::new_pattern, captured);
+      const gpu::captured_graph graph{captured};
+      graph.launch(other);
+      gpu::require(cudaDeviceSynchronize());
+      CHECK_FALSE(gpu::mismatch());
+      pool.deallocate(kept, 64 * mebibyte, other);
+    }
+  }
+}
+
 TEST_CASE("a fence waits for independent, blocking and default streams and for graph launches") {
   gpu::prepare();
   cuda_pool pool;

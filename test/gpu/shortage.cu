@@ -1,6 +1,10 @@
 // A full device, and pools with a limit.
 #include "late_write.hpp"
 
+#include <random>
+#include <utility>
+#include <vector>
+
 using pagesift::cuda_pool;
 using pagesift::gibibyte;
 using pagesift::mebibyte;
@@ -129,4 +133,57 @@ TEST_CASE("a pool with a limit can reach its limit") {
   pool.deallocate(p, gibibyte, stream);
   stream.synchronize();
   CHECK(pool.stats().peak_held <= gibibyte);
+}
+
+namespace {
+
+struct live_block {
+  void* p;
+  std::size_t bytes;
+  unsigned pattern;
+  cudaStream_t stream;
+};
+
+/// From 1 MiB to 1 GiB, uniform in the logarithm, in words.
+std::size_t random_size(std::mt19937_64& random) {
+  const std::size_t step = mebibyte << (random() % 10);
+  return step + random() % (step / 4) * 4;
+}
+
+}  // namespace
+
+TEST_CASE("four streams keep 70 % of the device in use, and no request fails") {
+  constexpr std::size_t looked_at = 64 * pagesift::kibibyte;
+  gpu::prepare();
+  cuda_pool pool;
+  const gpu::stream streams[4];
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  gpu::require(cudaMemGetInfo(&free_bytes, &total_bytes));
+  std::mt19937_64 random{1};
+  std::vector<live_block> blocks;
+  std::size_t in_use = 0;
+  const auto free_last = [&] {
+    const live_block& last = blocks.back();
+    gpu::check(last.p, looked_at, last.pattern, last.stream);
+    pool.deallocate(last.p, last.bytes, last.stream);
+    in_use -= last.bytes;
+    blocks.pop_back();
+  };
+  for (unsigned step = 0; step < 10000; ++step) {
+    const std::size_t bytes = random_size(random);
+    while (in_use + bytes > free_bytes / 10 * 7) {
+      std::swap(blocks[random() % blocks.size()], blocks.back());
+      free_last();
+    }
+    const cudaStream_t stream = streams[random() % 4];
+    blocks.push_back({pool.allocate(bytes, stream), bytes, step, stream});
+    gpu::fill(blocks.back().p, looked_at, step, stream);
+    in_use += bytes;
+  }
+  while (!blocks.empty()) {
+    free_last();
+  }
+  gpu::require(cudaDeviceSynchronize());
+  CHECK_FALSE(gpu::mismatch());
 }

@@ -101,3 +101,37 @@ TEST_CASE("the end of a pool waits for launches whose graphs are gone, and gives
   w.pool.reset();
   CHECK(w.held_bytes() == 0);
 }
+
+namespace {
+
+/// A request that cannot be met, on a stream that captures in this mode, beside memory that is idle
+/// behind work and memory in use.
+void run_short_in_capture(const pool_options& options, simulated_capture_mode mode) {
+  world w{options, relaxed(64 * mebibyte)};
+  const simulated_stream s = w.device.create_stream();
+  const simulated_stream other = w.device.create_stream();
+  void* const kept = w.allocate(20 * mebibyte, other);
+  w.turn(30 * mebibyte, other);
+  w.device.begin_capture(s, mode);
+  void* const own = w.allocate(mebibyte, s);
+  const pool_stats before = w.pool->stats();
+  CHECK_THROWS_AS((void)w.pool->allocate(60 * mebibyte, s), pagesift::out_of_memory);
+  CHECK(w.pool->stats().in_use == before.in_use);
+  CHECK(w.pool->stats().captured == before.captured);
+  w.free(own, mebibyte, s);
+  CHECK(w.turn(mebibyte, s) == own);
+  w.turn(40 * mebibyte, s);  // in what the shortage has made free
+  CHECK(w.device.end_capture(s));
+  w.free(kept, 20 * mebibyte, other);
+}
+
+}  // namespace
+
+TEST_CASE("a shortage on a capturing stream is out_of_memory, and the capture goes on") {
+  for (const auto mode : {simulated_capture_mode::global, simulated_capture_mode::own_thread,
+                          simulated_capture_mode::relaxed}) {
+    for (const pool_options& options : {on_plain_memory(), on_mapped_memory()}) {
+      run_short_in_capture(options, mode);
+    }
+  }
+}

@@ -280,6 +280,7 @@ TEST_CASE("neither a free nor the end of a batch takes memory, on a full device"
   w.pool->end_batch();
   w.pool->end_batch();
   CHECK(w.device.calls(simulated_call::acquire) == 0);
+  CHECK(w.device.calls(simulated_call::create) == 0);
 }
 
 TEST_CASE("the user is asked for memory a bounded number of times") {

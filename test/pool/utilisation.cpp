@@ -4,6 +4,7 @@
 #include "../../bench/trace.hpp"
 #include "world.hpp"
 
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -119,4 +120,58 @@ TEST_CASE("a pool that starts with nothing holds at most 1.16 times what is in u
     CHECK(held <= 1.16);
     CHECK(us < most_us);
   }
+}
+
+namespace {
+
+/// Random blocks of 1 MiB to 1 GiB on four streams, each freed on the stream it was used on, while
+/// at most 70 % of the device are in use; the work goes on behind the host, more or less far.
+/// Returns the requests that failed.
+int failures_on_four_streams(const pool_options& options, std::uint64_t seed) {
+  simulated_options device = with_budget(device_bytes);
+  device.reservation_bytes = 8192 * gibibyte;
+  world w{options, device};
+  struct live {
+    void* p;
+    std::size_t bytes;
+    simulated_stream s;
+  };
+  std::vector<live> blocks;
+  std::vector<simulated_stream> streams;
+  for (int i = 0; i < 4; ++i) {
+    streams.push_back(w.device.create_stream());
+  }
+  bench::log_uniform_sizes sizes{mebibyte, gibibyte};
+  std::mt19937_64 random{seed};
+  std::size_t in_use = 0;
+  int failures = 0;
+  for (int step = 0; step < 10000; ++step) {
+    const std::size_t bytes = sizes.next();
+    while (in_use + bytes > device_bytes / 10 * 7) {
+      std::swap(blocks[random() % blocks.size()], blocks.back());
+      w.free(blocks.back().p, blocks.back().bytes, blocks.back().s);
+      in_use -= blocks.back().bytes;
+      blocks.pop_back();
+    }
+    const simulated_stream s = streams[random() % streams.size()];
+    try {
+      blocks.push_back({w.allocate(bytes, s), bytes, s});
+      in_use += bytes;
+    } catch (const pagesift::out_of_memory&) {
+      ++failures;
+    }
+    if (random() % 8 == 0) {
+      w.device.run_some();
+    }
+  }
+  for (const live& b : blocks) {
+    w.free(b.p, b.bytes, b.s);
+  }
+  return failures;
+}
+
+}  // namespace
+
+TEST_CASE("four streams keep 70 % of the device in use, and no request fails") {
+  CHECK(failures_on_four_streams(on_mapped_memory(), 1) == 0);
 }

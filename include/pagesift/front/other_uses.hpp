@@ -24,6 +24,9 @@ class other_uses {
     event_slot slot;
   };
 
+  /// Marks of a block in use up to which nobody asks whether they are complete.
+  static constexpr std::size_t fewest_to_ask = 8;
+
   /// `leaving`: on its way to a taker whose stream is being made to wait.
   enum class phase : unsigned char { in_use, waiting, leaving };
 
@@ -33,6 +36,7 @@ class other_uses {
     epoch freed = 0;
     int writers = 0;  ///< calls in progress that are to add a mark
     phase now = phase::in_use;
+    std::size_t ask_at = fewest_to_ask;  ///< so many marks are worth asking after while in use
   };
 
   /// Room for one more mark of a block in use. \throws std::bad_alloc
@@ -63,6 +67,19 @@ class other_uses {
     other_uses& all_;
     block& block_;
   };
+
+  /// Drops marks of a block in use that are complete, once there are many: a block that lives on
+  /// would else keep an event for every stream that ever used it. Asks after each at most twice on
+  /// average; a question that fails is no completion.
+  void drop_complete(block& b, Backend& backend, event_pool<Backend>& events) noexcept {
+    entry& used = entries_.find(&b)->second;
+    if (used.marks.size() < used.ask_at) {
+      return;
+    }
+    release_if(used.marks, events,
+               [&](const mark& m) { return backend.query(events.event(m.slot)).ok(); });
+    used.ask_at = std::max(fewest_to_ask, 2 * used.marks.size());
+  }
 
   /// Blocks that wait.
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }

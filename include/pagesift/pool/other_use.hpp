@@ -27,6 +27,7 @@ status mark_use(pool_lock& lock, pool_state<Backend>& state, block& b, stream_id
   }
   ++state.counters.events_recorded;
   room.fill({id, slot}, events);
+  state.memory.elsewhere.drop_complete(b, state.backend, events);
   if (!names_arena(b.use.stream)) {   // what a graph may name stays known as such
     b.use.stream = unordered_stream;  // no free takes it for the stream it was handed out on
   }
