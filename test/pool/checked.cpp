@@ -342,6 +342,22 @@ TEST_CASE("patterns that cannot be written or read cost what they would show, no
   check_intact(scene);
 }
 
+TEST_CASE("red zones of a block for any stream are waited for though any call for them fails") {
+  for (const auto call : {simulated_call::fill, simulated_call::copy_to_host}) {
+    for (std::uint64_t nth = 1; nth <= 2; ++nth) {
+      misuse_scene scene;
+      scene.w.device.fail({call, nth});
+      void* const p = scene.w.pool->allocate_sync(1000);
+      scene.w.device.clear_faults();
+      scene.w.device.hand_out(p, 1000);
+      scene.w.device.use(scene.s, p, 1000);
+      scene.w.free(p, 1000, scene.s);
+      scene.w.check_no_violations();
+      check_intact(scene);
+    }
+  }
+}
+
 TEST_CASE("a request that fails leaves nothing in the books") {
   misuse_scene scene{with_limit(64 * mebibyte)};
   CHECK_THROWS_AS((void)scene.w.pool->allocate(100 * mebibyte, scene.s), pagesift::out_of_memory);
