@@ -328,6 +328,25 @@ TEST_CASE("a free without a stream leaves a capture valid") {
   check_intact(scene);
 }
 
+TEST_CASE("a block is left as it is at its free once another stream uses it, and no sooner") {
+  misuse_scene scene;
+  const simulated_stream other = scene.w.device.create_stream();
+  for (const bool recorded : {true, false}) {
+    void* const p = scene.w.allocate(1000, scene.s);
+    if (recorded) {
+      scene.w.pool->record_use(p, 1000, other);
+    } else {
+      scene.w.device.fail({simulated_call::record, 1});
+      CHECK_THROWS_AS(scene.w.pool->record_use(p, 1000, other), pagesift::backend_error);
+      scene.w.device.clear_faults();
+    }
+    scene.w.device.scribble(at(p, 1000), 1, 0);
+    scene.w.free(p, 1000, scene.s);
+    CHECK(scene.take_reports().size() == (recorded ? 0 : 1));
+  }
+  check_intact(scene);
+}
+
 TEST_CASE("patterns that cannot be written or read cost what they would show, nothing else") {
   misuse_scene scene;
   for (const simulated_call call : {simulated_call::fill, simulated_call::copy_to_host}) {

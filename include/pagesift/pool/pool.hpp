@@ -500,12 +500,15 @@ void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
   if (seen.capturing) {
     throw capture_error{"record_use named a stream that is capturing a graph"};
   }
-  const void* const start = state_.watch == nullptr ? p : state_.watch->note_other_use(p);
+  const void* const start = state_.watch == nullptr ? p : state_.watch->begin_of(p);
   block* const b = state_.memory.heap.find(start);
   if (b == nullptr || !b->in_users_hands()) {
     throw invalid_argument{"record_use named memory that nobody has from this pool"};
   }
   require_ok(state_.backend, mark_use(lock, state_, *b, seen.id, stream));
+  if (state_.watch != nullptr) {
+    state_.watch->note_other_use(p);
+  }
 }
 
 template <typename Backend>

@@ -84,9 +84,11 @@ class block_watch {
     take_back(p, bytes, from, std::forward<Release>(release));
   }
 
+  /// Where the pool's block begins that a user has at `p`, or null if nobody has one there.
+  [[nodiscard]] void* begin_of(const void* p) const noexcept { return ledger_.begin_of(p); }
+
   /// Another stream uses the block at `p` too: at its free it is neither looked at nor written to.
-  /// Returns the pool's block, or null if nobody has one there.
-  [[nodiscard]] void* note_other_use(const void* p) noexcept { return ledger_.note_other_use(p); }
+  void note_other_use(const void* p) noexcept { ledger_.note_other_use(p); }
 
   /// The pool has got memory from the backend.
   void came(const void* p, std::size_t bytes) noexcept { tools_.heap(p, bytes); }
