@@ -90,7 +90,9 @@ struct pool_options {
 
   /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the
   /// bytes wanted, returns whether it freed anything, into this pool or elsewhere. Called without
-  /// a lock, at most `max_shortage_calls` times for one request.
+  /// a lock, at most `max_shortage_calls` times for one request. It may use pools; it is not asked
+  /// for what it requests of this one itself, nor for what a giver requests that is being asked
+  /// (`on_shortage_of`). What it throws comes out of the request.
   std::function<bool(std::size_t bytes)> on_shortage;
 };
 
