@@ -92,6 +92,9 @@ TEST_CASE("options out of range are refused") {
   pool_options options = with_limit(4 * mebibyte);
   options.initial_bytes = 5 * mebibyte;
   CHECK_THROWS_AS(world{options}, pagesift::invalid_argument);
+  options = with_limit(4 * mebibyte - 1);  // one page
+  options.initial_bytes = 3 * mebibyte;    // two
+  CHECK_THROWS_AS(world{options}, pagesift::invalid_argument);
 }
 
 TEST_CASE("initial bytes that cannot be had are out of memory, and nothing is kept") {

@@ -47,7 +47,7 @@ struct pool_options {
   /// The pool never holds more than this, rounded down to whole pages of 2 MiB. At least one page.
   std::size_t limit_bytes = no_limit;
 
-  /// Taken from the backend at once, rounded up to whole pages. At most `limit_bytes`.
+  /// Taken from the backend at once, rounded up to whole pages. So rounded, at most `limit_bytes`.
   std::size_t initial_bytes = 0;
 
   /// With `virtual_memory` a pool cannot be made where the backend has none; what it throws says

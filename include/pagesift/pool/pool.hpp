@@ -222,8 +222,10 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
                            std::to_string(page_bytes) + " bytes, got " +
                            std::to_string(o.limit_bytes)};
   }
-  if (o.initial_bytes > o.limit_bytes) {
-    throw invalid_argument{"initial_bytes must not exceed limit_bytes, got " +
+  if (o.limit_bytes != no_limit &&
+      divide_round_up(o.initial_bytes, page_bytes) > o.limit_bytes / page_bytes) {
+    throw invalid_argument{"initial_bytes must not exceed limit_bytes in whole pages of " +
+                           std::to_string(page_bytes) + " bytes, got " +
                            std::to_string(o.initial_bytes) + " and " +
                            std::to_string(o.limit_bytes)};
   }
@@ -373,6 +375,7 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_slowly(stream_type st
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
+  (void)class_of(bytes, alignment);  // what no pool can serve is refused first, as in `allocate`
   require_reach(state_);
   process_life::get().notice_exit_before(life_);
   const auto serve = [&](std::size_t needed) {
