@@ -590,14 +590,14 @@ bool basic_pool<Backend>::put(record& owner, const unplaced_block& b) noexcept {
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
   idle_memory<Backend>& memory = state_.memory;
-  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
-    count_back(state_, cache, *b.claimed);
-    return false;
-  }
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
   const bool wanted =
       named && (b.wants_seal || wants_seal(state_, owner, cache, b.claimed->run->block_bytes));
-  take_back(state_, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
+    count_back(state_, cache, *b.claimed);
+  } else {
+    take_back(state_, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  }
   return wanted;
 }
 
@@ -670,7 +670,7 @@ void basic_pool<Backend>::retire(stream_type stream) {
   }
   record& owner = record_of(lock, seen.id);
   lock.freeze();
-  if (state_.memory.has_incomplete(owner)) {
+  if (state_.memory.wants_last_event(owner)) {
     require_ok(state_.backend, seal(lock, state_, owner, stream));
   }
 }
