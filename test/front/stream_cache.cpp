@@ -50,6 +50,40 @@ TEST_CASE("a block that is put back is again the oldest") {
   CHECK(cache.of(blocks.index()).newest() == &blocks[2]);
 }
 
+TEST_CASE("a block that waited elsewhere lies below those that were freed later") {
+  cut_blocks blocks{4096};
+  stream_cache cache;
+  cache.push(blocks[0], {7, 2});
+  cache.push(blocks[1], {7, 4});
+  cache.push(blocks[2], {7, 4});
+  cache.push_late(blocks[3], {7, 3});
+  cache.push_late(blocks[4], {7, 1});
+  cache.push_late(blocks[5], {7, 4});
+  cache.push_late(blocks[6], {7, 5});
+  CHECK(cache.unsealed_bytes(5) == 4096);
+  for (const std::size_t newest : {6U, 5U, 2U, 1U, 3U, 0U, 4U}) {
+    const pagesift::block* const b = cache.pop(blocks.index());
+    CHECK(b == &blocks[newest]);
+    CHECK(b->is(block_state::idle));
+    CHECK(b->use.stream == 7);
+  }
+  CHECK(cache.pop(blocks.index()) == nullptr);
+  CHECK(cache.unsealed_bytes(5) == 0);
+}
+
+TEST_CASE("blocks that are put back in any order are as old as before") {
+  cut_blocks blocks{4096};
+  stream_cache cache;
+  cache.push(blocks[0], {7, 1});
+  cache.push(blocks[1], {7, 2});
+  cache.erase(blocks[0]);
+  cache.erase(blocks[1]);
+  cache.put_back(blocks[0]);
+  cache.put_back(blocks[1]);
+  CHECK(cache.of(blocks.index()).newest() == &blocks[1]);
+  CHECK(cache.of(blocks.index()).oldest() == &blocks[0]);
+}
+
 TEST_CASE("blocks that move to another cache keep the order of their frees") {
   cut_blocks blocks{4096};
   stream_cache from;

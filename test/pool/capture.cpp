@@ -510,6 +510,24 @@ TEST_CASE("what trim waits for may be the last launch of a graph, whose memory g
   CHECK(w.held_bytes() == 0);
 }
 
+TEST_CASE("a graph's block that was freed on a stream which is gone serves all without a fence") {
+  world w{{}, relaxed(64 * mebibyte)};
+  const simulated_stream s = w.device.create_stream();
+  const simulated_stream other = w.device.create_stream();
+  w.turn(256, other);
+  w.device.begin_capture(s);
+  void* const p = w.allocate(40 * mebibyte, s);
+  const pagesift::simulated_graph graph = w.device.capture_graph(s);
+  w.device.use(s, p, 40 * mebibyte);
+  w.free(p, 40 * mebibyte, s);
+  w.pool->retire(s);
+  w.device.destroy_stream(s);
+  w.device.run_all();
+  w.device.destroy(graph);
+  CHECK(w.turn(40 * mebibyte, other) == p);
+  CHECK(w.pool->stats().fences == 0);
+}
+
 TEST_CASE("a stream that was retired in its capture is forgotten when the graph is over") {
   world w{{}, relaxed()};
   const simulated_stream s = w.device.create_stream();

@@ -328,6 +328,25 @@ TEST_CASE("a free without a stream leaves a capture valid") {
   check_intact(scene);
 }
 
+TEST_CASE("a block is left as it is at its free once another stream uses it, and no sooner") {
+  misuse_scene scene;
+  const simulated_stream other = scene.w.device.create_stream();
+  for (const bool recorded : {true, false}) {
+    void* const p = scene.w.allocate(1000, scene.s);
+    if (recorded) {
+      scene.w.pool->record_use(p, 1000, other);
+    } else {
+      scene.w.device.fail({simulated_call::record, 1});
+      CHECK_THROWS_AS(scene.w.pool->record_use(p, 1000, other), pagesift::backend_error);
+      scene.w.device.clear_faults();
+    }
+    scene.w.device.scribble(at(p, 1000), 1, 0);
+    scene.w.free(p, 1000, scene.s);
+    CHECK(scene.take_reports().size() == (recorded ? 0 : 1));
+  }
+  check_intact(scene);
+}
+
 TEST_CASE("patterns that cannot be written or read cost what they would show, nothing else") {
   misuse_scene scene;
   for (const simulated_call call : {simulated_call::fill, simulated_call::copy_to_host}) {
@@ -340,6 +359,22 @@ TEST_CASE("patterns that cannot be written or read cost what they would show, no
     }
   }
   check_intact(scene);
+}
+
+TEST_CASE("red zones of a block for any stream are waited for though any call for them fails") {
+  for (const auto call : {simulated_call::fill, simulated_call::copy_to_host}) {
+    for (std::uint64_t nth = 1; nth <= 2; ++nth) {
+      misuse_scene scene;
+      scene.w.device.fail({call, nth});
+      void* const p = scene.w.pool->allocate_sync(1000);
+      scene.w.device.clear_faults();
+      scene.w.device.hand_out(p, 1000);
+      scene.w.device.use(scene.s, p, 1000);
+      scene.w.free(p, 1000, scene.s);
+      scene.w.check_no_violations();
+      check_intact(scene);
+    }
+  }
 }
 
 TEST_CASE("a request that fails leaves nothing in the books") {

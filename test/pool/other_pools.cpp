@@ -165,6 +165,25 @@ TEST_CASE("a callback that meets a shortage itself asks nobody, and its exceptio
   w.free(p, 100 * mebibyte, s);
 }
 
+TEST_CASE("nobody is asked for what a callback requests, the user of that pool neither") {
+  pool_options options;
+  int asked = 0;
+  options.on_shortage = [&](std::size_t) { return ++asked == 0; };
+  world w{options, with_budget(budget)};
+  const simulated_stream s = w.device.create_stream();
+  simulated_pool other{w.pool->backend()};
+  void* const p = w.allocate(100 * mebibyte, s);
+  const auto registered = pagesift::on_shortage_of(place_of(w), [&](std::size_t) -> std::size_t {
+    CHECK_THROWS_AS((void)w.pool->allocate(100 * mebibyte, s), pagesift::out_of_memory);
+    return 0;
+  });
+  CHECK_THROWS_AS((void)other.allocate(100 * mebibyte, s), pagesift::out_of_memory);
+  CHECK(asked == 0);
+  CHECK_THROWS_AS((void)w.pool->allocate(100 * mebibyte, s), pagesift::out_of_memory);
+  CHECK(asked == 1);
+  w.free(p, 100 * mebibyte, s);
+}
+
 TEST_CASE("a callback may end its own registration, and is not called any more") {
   world w{{}, with_budget(budget)};
   const simulated_stream s = w.device.create_stream();

@@ -89,6 +89,41 @@ TEST_CASE("the other stream may be gone when the block is freed") {
   w.turn(bytes, heir);
 }
 
+TEST_CASE("a stream that was retired leaves what waits for others to all, without a fence") {
+  for (const bool other_ends_first : {true, false}) {
+    world w{{}, room_for_one()};
+    const simulated_stream a = w.device.create_stream();
+    const simulated_stream b = w.device.create_stream();
+    void* const p = w.allocate(bytes, a);
+    const auto work = w.device.gate(other_ends_first ? a : b);
+    use_too(w, p, bytes, b);
+    w.free(p, bytes, a);
+    w.pool->retire(a);
+    w.device.destroy_stream(a);
+    w.device.run_all();
+    w.turn(256, b);  // sees what has ended
+    w.device.open(work);
+    w.device.run_all();
+    CHECK(w.turn(bytes, w.device.create_stream()) == p);
+    CHECK(w.pool->stats().fences == 0);
+  }
+}
+
+TEST_CASE("where streams come and go, what waits for others is sealed at its free like all else") {
+  world w{{}, room_for_one()};
+  for (int i = 0; i < 64; ++i) {
+    w.turn(256, w.device.create_stream());
+  }
+  const simulated_stream a = w.device.create_stream();
+  void* const p = w.allocate(bytes, a);
+  use_too(w, p, bytes, w.device.create_stream());
+  w.free(p, bytes, a);
+  w.device.destroy_stream(a);
+  w.device.run_all();
+  CHECK(w.turn(bytes, w.device.create_stream()) == p);
+  CHECK(w.pool->stats().fences == 0);
+}
+
 TEST_CASE("a block may be used on many streams, and on each again, for one event each") {
   world w{{}, room_for_one()};
   const simulated_stream a = w.device.create_stream();

@@ -91,6 +91,26 @@ TEST_CASE("sizes that wrap or exceed all memory fail at once and change nothing"
   CHECK(w.calls_with_effect() == 0);
 }
 
+TEST_CASE("what cannot be served is refused by its own number, the same in every way of asking") {
+  for (const auto checks : {pagesift::checks::standard, pagesift::checks::full}) {
+    pool_options options;
+    options.checks = checks;
+    world w{options};
+    for (const std::size_t bytes : {largest, largest / 2, (std::size_t{1} << 62) + 1}) {
+      const std::string message = pagesift::size_overflow{bytes, 1}.what();
+      const auto refused = [&](const auto& request) {
+        CHECK_THROWS_WITH_AS(request(), message.c_str(), pagesift::size_overflow);
+      };
+      for (const std::size_t alignment : {std::size_t{1}, 2 * mebibyte}) {
+        refused([&] { (void)w.pool->allocate(bytes, alignment, {}); });
+        refused([&] { (void)w.pool->allocate_sync(bytes, alignment); });
+      }
+      CHECK_THROWS_AS((void)w.pool->allocate(bytes, 3, {}), pagesift::invalid_alignment);
+      CHECK_THROWS_AS((void)w.pool->allocate_sync(bytes, 3), pagesift::invalid_alignment);
+    }
+  }
+}
+
 TEST_CASE("blocks start at a multiple of the alignment asked for") {
   world w;
   const simulated_stream s{};

@@ -92,6 +92,9 @@ TEST_CASE("options out of range are refused") {
   pool_options options = with_limit(4 * mebibyte);
   options.initial_bytes = 5 * mebibyte;
   CHECK_THROWS_AS(world{options}, pagesift::invalid_argument);
+  options = with_limit(4 * mebibyte - 1);  // one page
+  options.initial_bytes = 3 * mebibyte;    // two
+  CHECK_THROWS_AS(world{options}, pagesift::invalid_argument);
 }
 
 TEST_CASE("initial bytes that cannot be had are out of memory, and nothing is kept") {
@@ -327,6 +330,36 @@ TEST_CASE("the user may free into the pool when asked, and use it otherwise") {
   s = w.device.create_stream();
   victim = w.allocate(20 * mebibyte, s);
   w.turn(24 * mebibyte, s);
+}
+
+TEST_CASE("a user who is asked for memory is not asked for what that takes, in two pools neither") {
+  simulated_pool* first = nullptr;
+  simulated_pool* second = nullptr;
+  simulated_stream s;
+  int asked = 0;
+  int ended = 0;
+  const auto request_of = [&](simulated_pool*& pool) {
+    return [&](std::size_t bytes) {
+      ++asked;
+      CHECK_THROWS_AS((void)pool->allocate(bytes, s), pagesift::out_of_memory);
+      ++ended;
+      return false;
+    };
+  };
+  pool_options options;
+  SUBCASE("of its own pool") { options.on_shortage = request_of(first); }
+  SUBCASE("of another whose user asks back") { options.on_shortage = request_of(second); }
+  world w{options, with_budget(32 * mebibyte)};
+  options.on_shortage = request_of(first);
+  simulated_pool other{w.pool->backend(), with_backing(options)};
+  first = &*w.pool;
+  second = &other;
+  s = w.device.create_stream();
+  void* const p = w.allocate(20 * mebibyte, s);
+  CHECK_THROWS_AS((void)w.pool->allocate(20 * mebibyte, s), pagesift::out_of_memory);
+  CHECK(asked <= 2);
+  CHECK(ended == asked);
+  w.free(p, 20 * mebibyte, s);
 }
 
 TEST_CASE("an exception of the user who was asked for memory comes through, and nothing is lost") {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace pagesift {
 
@@ -100,11 +101,16 @@ class block_stack {
     return b;
   }
 
-  /// Puts back a block that was taken as the oldest.
-  void push_oldest(block& b) noexcept {
-    b.older = nullptr;
-    if (block* const last = oldest()) {
-      last->older = &b;
+  /// Puts a block below those on top for which `is_newer(const block&)` holds.
+  template <typename IsNewer>
+  void push_below(block& b, IsNewer&& is_newer) noexcept {
+    block* above = nullptr;
+    b.older = newest();
+    while (b.older != nullptr && is_newer(*b.older)) {
+      above = std::exchange(b.older, b.older->older);
+    }
+    if (above != nullptr) {
+      above->older = &b;
     } else {
       set_newest(&b);
     }

@@ -68,8 +68,8 @@ inline constexpr class_index class_count = class_of(max_block_bytes) + 1;
   if (!is_power_of_two(alignment) || alignment > max_alignment) {
     throw invalid_alignment{alignment, max_alignment};
   }
-  if (alignment <= default_alignment) {
-    return class_of(bytes);
+  if (alignment <= default_alignment || bytes > max_block_bytes) {
+    return class_of(bytes);  // which refuses what is too large by the number that was asked for
   }
   return class_of(align_up(bytes == 0 ? 1 : bytes, alignment));
 }

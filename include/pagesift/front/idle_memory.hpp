@@ -183,20 +183,22 @@ class idle_memory {
       }
     });
     if (elsewhere.waiting() != 0) {
-      const status asked =
-          elsewhere.poll(backend_, events, [this](record& owner, block& b) { let_wait(owner, b); });
+      const status asked = elsewhere.poll(
+          backend_, events,
+          [this](record& owner, block& b, epoch freed) { let_wait(owner, b, freed); });
       first_failure = first_failure.ok() ? asked : first_failure;
     }
     return first_failure;
   }
 
-  /// Lets a block whose uses on other streams are complete wait on the stream it was freed on, or
-  /// as a quiet one. Precondition: no cache is locked by the caller.
-  void let_wait(record& owner, block& b) noexcept {
-    stream_cache& cache = owner.first_cache();
+  /// Lets a block whose uses on other streams are complete wait on the stream it was freed on in
+  /// epoch `freed`, or, where that is complete, as a quiet one. Precondition: no cache is locked by
+  /// the caller.
+  void let_wait(record& owner, block& b, epoch freed) noexcept {
+    const bool quiet = owner.timeline.is_complete(freed);
+    stream_cache& cache = (quiet ? streams.quiet() : owner).first_cache();
     const cache_guard guard{cache.lock};
-    cache.push(
-        b, owner.id == quiet_stream ? last_use{} : last_use{owner.id, owner.timeline.current()});
+    cache.push_late(b, quiet ? last_use{} : last_use{owner.id, freed});
   }
 
   /// Whether there is anything to ask the backend about.
@@ -223,6 +225,11 @@ class idle_memory {
   /// block, a free run, or what is not yet cut of a slab.
   [[nodiscard]] bool has_incomplete(const record& r) const noexcept {
     return streams.has_incomplete(r) || heap.owns_free_run(r.id) || has_incomplete_slab(r);
+  }
+  /// Whether an event on the stream, which is about to go, would show the end of a use of what was
+  /// freed on it, idle or waiting for other streams or graphs besides.
+  [[nodiscard]] bool wants_last_event(const record& r) const noexcept {
+    return has_incomplete(r) || !r.timeline.is_complete(r.newest_away);
   }
   /// Whether any idle memory does.
   [[nodiscard]] bool has_incomplete() noexcept {

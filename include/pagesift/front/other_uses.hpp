@@ -33,8 +33,9 @@ class other_uses {
   struct entry {
     std::list<mark> marks;
     record* freed_on = nullptr;  ///< pinned, unless the block is in use
-    epoch freed = 0;
-    int writers = 0;  ///< calls in progress that are to add a mark
+    epoch freed = 0;             ///< of nobody else
+    epoch owners = 0;            ///< of `freed_on` at the free
+    int writers = 0;             ///< calls in progress that are to add a mark
     phase now = phase::in_use;
     std::size_t ask_at = fewest_to_ask;  ///< so many marks are worth asking after while in use
   };
@@ -102,6 +103,7 @@ class other_uses {
     ++waiting_;
     held.freed_on = &owner;
     held.freed = freed;
+    held.owners = owner.newest_away = owner.timeline.current();
     held.now = phase::waiting;
     return true;
   }
@@ -119,8 +121,9 @@ class other_uses {
     return true;
   }
 
-  /// Asks the backend after every mark of what waits, and calls `put(record&, block&)` for what
-  /// need not wait any more. Returns the first failure that is not "not ready".
+  /// Asks the backend after every mark of what waits, and calls `put(record&, block&, epoch)` for
+  /// what need not wait any more, with the epoch of the stream in which it was freed. Returns the
+  /// first failure that is not "not ready".
   template <typename Put>
   status poll(Backend& backend, event_pool<Backend>& events, Put&& put) noexcept {
     status first_failure;
@@ -138,7 +141,8 @@ class other_uses {
     return first_failure;
   }
 
-  /// Calls `put(record&, block&)` for what was freed up to `freed`: a fence has shown all complete.
+  /// Calls `put(record&, block&, epoch)` for what was freed up to `freed`: a fence has shown all
+  /// complete.
   template <typename Put>
   void complete_up_to(epoch freed, event_pool<Backend>& events, Put&& put) noexcept {
     release_waiting([freed](const entry& held) { return held.freed <= freed; }, events, put);
@@ -199,7 +203,7 @@ class other_uses {
         ++i;
         continue;
       }
-      put(*held.freed_on, *i->first);
+      put(*held.freed_on, *i->first, held.owners);
       --waiting_;
       forget(held, events);
       i = entries_.erase(i);

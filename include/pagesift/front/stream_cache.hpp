@@ -78,10 +78,24 @@ class alignas(64) stream_cache {
     waiting(b).push(b);
   }
 
-  /// Puts back a block that was taken as the oldest and not used since.
+  /// Takes in a block that was freed in the epoch of `use` and waited elsewhere since: it lies
+  /// below those freed in later epochs. Takes time in proportion to their number.
+  void push_late(block& b, last_use use) noexcept {
+    if (use.freed >= unsealed_epoch_) {
+      push(b, use);
+      return;
+    }
+    b.use = use;
+    b.cache = number;
+    b.set(block_state::idle);
+    waiting(b).push_below(b, [&use](const block& other) { return other.use.freed > use.freed; });
+  }
+
+  /// Puts back a block that was taken as the oldest and not used since. Others may have been taken
+  /// so and put back meanwhile.
   void put_back(block& b) noexcept {
     b.set(block_state::idle);
-    waiting(b).push_oldest(b);
+    waiting(b).push_below(b, [&b](const block& other) { return other.use.freed >= b.use.freed; });
   }
 
   /// Takes out one block, wherever it lies.

@@ -32,7 +32,8 @@ class stream_record {
   stream_id id;
   stream_timeline<Backend> timeline;
   std::atomic<std::uint64_t> asks_answered{0};  ///< of the pool's asks, those its seals answered
-  int pins = 0;  ///< calls in progress that refer to it without the mutex
+  int pins = 0;  ///< calls in progress that refer to it without the mutex, and blocks elsewhere
+  epoch newest_away = 0;  ///< of the frees whose blocks wait elsewhere, for other streams or graphs
 
   /// The cache that all threads use until they meet there.
   [[nodiscard]] stream_cache& first_cache() const noexcept { return *cache(0); }
@@ -79,6 +80,7 @@ class stream_record {
     id = stream;
     timeline.restart(first);
     asks_answered.store(0, std::memory_order_relaxed);
+    newest_away = 0;
     for_each_cache([stream](stream_cache& c) {
       const cache_guard guard{c.lock};
       c.restart(stream);

@@ -36,10 +36,9 @@ void return_parked(pool_state<Backend>& state, block& b) noexcept {
   if (!b.use.quiet() && b.use.stream != unordered_stream) {
     --streams.find(b.use.stream).pins;
   }
-  // The stream's present epoch, not that of the free: newer blocks lie on top of older ones.
-  stream_record<Backend>& r =
-      streams.is_complete(b.use) ? streams.quiet() : streams.find(b.use.stream);
-  r.first_cache().push(b, {r.id, r.id == quiet_stream ? 0 : r.timeline.current()});
+  const bool complete = streams.is_complete(b.use);
+  stream_record<Backend>& r = complete ? streams.quiet() : streams.find(b.use.stream);
+  r.first_cache().push_late(b, complete ? last_use{} : b.use);
 }
 
 /// Gives back the memory of graphs that are over.
@@ -165,7 +164,8 @@ last_use use_on(pool_state<Backend>& state, const stream_state& seen) noexcept {
     try {
       stream_record<Backend>& r = streams.of(seen.id);
       ++r.pins;  // a stream that a parked block waits for is not forgotten
-      return {r.id, r.timeline.current()};
+      r.newest_away = r.timeline.current();
+      return {r.id, r.newest_away};
     } catch (const std::bad_alloc&) {
     }
   }

@@ -46,14 +46,14 @@ bool put(pool_state<Backend>& state, stream_record<Backend>& owner,
   stream_cache& cache = owner.first_cache();
   const cache_guard guard{cache.lock};
   idle_memory<Backend>& memory = state.memory;
-  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
-    count_back(state, cache, *b.claimed);
-    return false;
-  }
   const bool named = owner.id != quiet_stream && owner.id != unordered_stream;
   const bool wanted =
       named && (b.wants_seal || wants_seal(state, owner, cache, b.claimed->run->block_bytes));
-  take_back(state, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  if (memory.elsewhere.hold_back(*b.claimed, owner, memory.streams.next_epoch(), memory.events)) {
+    count_back(state, cache, *b.claimed);
+  } else {
+    take_back(state, cache, *b.claimed, owner.id == quiet_stream ? 0 : owner.timeline.current());
+  }
   return wanted;
 }
 

@@ -47,7 +47,7 @@ struct pool_options {
   /// The pool never holds more than this, rounded down to whole pages of 2 MiB. At least one page.
   std::size_t limit_bytes = no_limit;
 
-  /// Taken from the backend at once, rounded up to whole pages. At most `limit_bytes`.
+  /// Taken from the backend at once, rounded up to whole pages. So rounded, at most `limit_bytes`.
   std::size_t initial_bytes = 0;
 
   /// With `virtual_memory` a pool cannot be made where the backend has none; what it throws says
@@ -90,7 +90,9 @@ struct pool_options {
 
   /// Asked for memory when the pool has found none, before `out_of_memory` is thrown: gets the
   /// bytes wanted, returns whether it freed anything, into this pool or elsewhere. Called without
-  /// a lock, at most `max_shortage_calls` times for one request.
+  /// a lock, at most `max_shortage_calls` times for one request. It may use pools; it is not asked
+  /// for what it requests of this one itself, nor for what a giver requests that is being asked
+  /// (`on_shortage_of`). What it throws comes out of the request.
   std::function<bool(std::size_t bytes)> on_shortage;
 };
 

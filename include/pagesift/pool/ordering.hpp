@@ -136,9 +136,10 @@ status fence(pool_lock& lock, pool_state<Backend>& state) noexcept {
   });
   if (state.memory.elsewhere.waiting() != 0) {
     const thawed hits_go_on{lock};
-    state.memory.elsewhere.complete_up_to(
-        before, state.memory.events,
-        [&](stream_record<Backend>&, block& b) { state.memory.let_wait(streams.quiet(), b); });
+    state.memory.elsewhere.complete_up_to(before, state.memory.events,
+                                          [&](stream_record<Backend>&, block& b, epoch) {
+                                            state.memory.let_wait(streams.quiet(), b, 0);
+                                          });
   }
   return result;
 }

@@ -201,8 +201,10 @@ basic_pool<Backend>::basic_pool(Backend backend, pool_options options)
                            std::to_string(page_bytes) + " bytes, got " +
                            std::to_string(o.limit_bytes)};
   }
-  if (o.initial_bytes > o.limit_bytes) {
-    throw invalid_argument{"initial_bytes must not exceed limit_bytes, got " +
+  if (o.limit_bytes != no_limit &&
+      divide_round_up(o.initial_bytes, page_bytes) > o.limit_bytes / page_bytes) {
+    throw invalid_argument{"initial_bytes must not exceed limit_bytes in whole pages of " +
+                           std::to_string(page_bytes) + " bytes, got " +
                            std::to_string(o.initial_bytes) + " and " +
                            std::to_string(o.limit_bytes)};
   }
@@ -281,6 +283,7 @@ PAGESIFT_RARELY_CALLED void* basic_pool<Backend>::allocate_beyond_hits(stream_ty
 
 template <typename Backend>
 void* basic_pool<Backend>::allocate_sync(std::size_t bytes, std::size_t alignment) {
+  (void)class_of(bytes, alignment);  // what no pool can serve is refused first, as in `allocate`
   require_reach(state_);
   process_life::get().notice_exit_before(life_);
   const auto serve = [&](std::size_t needed) {
@@ -333,12 +336,15 @@ void basic_pool<Backend>::record_use(void* p, std::size_t, stream_type stream) {
   if (seen.capturing) {
     throw capture_error{"record_use named a stream that is capturing a graph"};
   }
-  const void* const start = state_.watch == nullptr ? p : state_.watch->note_other_use(p);
+  const void* const start = state_.watch == nullptr ? p : state_.watch->begin_of(p);
   block* const b = state_.memory.heap.find(start);
   if (b == nullptr || !b->in_users_hands()) {
     throw invalid_argument{"record_use named memory that nobody has from this pool"};
   }
   require_ok(state_.backend, mark_use(lock, state_, *b, seen.id, stream));
+  if (state_.watch != nullptr) {
+    state_.watch->note_other_use(p);
+  }
 }
 
 template <typename Backend>

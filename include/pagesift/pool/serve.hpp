@@ -6,6 +6,7 @@
 #include <pagesift/pool/give_to_others.hpp>
 #include <pagesift/pool/other_use.hpp>
 #include <pagesift/pool/paged_block.hpp>
+#include <pagesift/pool/user_question.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -173,11 +174,18 @@ bool others_would_help(const pool_state<Backend>& state, const errand<Backend>& 
          e.wanted.tight.pages <= (own / page_bytes + state.counters.idle() / page_bytes);
 }
 
-/// Asks the user for memory, without the lock. Returns whether there may be some now.
+/// Asks the user for memory, without the lock; not for what is requested by somebody who is being
+/// asked. Returns whether there may be some now.
 template <typename Backend>
 bool ask_user(pool_lock& lock, pool_state<Backend>& state, std::size_t bytes) {
-  return state.options.on_shortage &&
-         unlocked(lock, [&] { return state.options.on_shortage(bytes); });
+  if (!state.options.on_shortage || shortage_helpers::is_being_asked() ||
+      user_question::is_put_to_user_of(&state)) {
+    return false;
+  }
+  return unlocked(lock, [&] {
+    const user_question asking{&state};
+    return state.options.on_shortage(bytes);
+  });
 }
 
 /// \throws out_of_memory when every way has been tried, backend_error, std::bad_alloc

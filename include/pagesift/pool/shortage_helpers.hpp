@@ -55,7 +55,7 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
   /// \throws std::bad_alloc, what a giver throws
   std::size_t ask(const memory_place& place, std::size_t bytes, const helper_ptr& asker = nullptr) {
     std::size_t given = 0;
-    if (called() != nullptr) {
+    if (is_being_asked()) {
       return given;
     }
     for (const helper_ptr& h : those_at(place, asker)) {
@@ -63,6 +63,9 @@ class PAGESIFT_ONE_PER_PROCESS shortage_helpers final : private life_member {
     }
     return given;
   }
+
+  /// Whether the calling thread is being asked: nobody is asked for what it requests meanwhile.
+  [[nodiscard]] static bool is_being_asked() noexcept { return called() != nullptr; }
 
   shortage_helpers() noexcept { process_life::get().join(*this); }
   ~shortage_helpers() override { process_life::get().leave(*this); }

@@ -60,7 +60,7 @@ void retire(pool_state<Backend>& state, typename Backend::stream_type stream) {
   }
   stream_record<Backend>& owner = record_of(lock, state, seen.id);
   lock.freeze();
-  if (state.memory.has_incomplete(owner)) {
+  if (state.memory.wants_last_event(owner)) {
     require_ok(state.backend, seal(lock, state, owner, stream));
   }
 }

@@ -120,16 +120,19 @@ class block_ledger {
     return result;
   }
 
-  /// Another stream uses the block in use at `p` too. Returns where the pool's block begins, or
-  /// null if nobody has one there.
-  [[nodiscard]] void* note_other_use(const void* p) noexcept {
+  /// Where the pool's block begins that is in use at `p`, or null if nobody has one there.
+  [[nodiscard]] void* begin_of(const void* p) const noexcept {
     const std::lock_guard<std::mutex> lock{mutex_};
     const auto found = live_.find(address(p));
-    if (found == live_.end()) {
-      return nullptr;
+    return found == live_.end() ? nullptr : reinterpret_cast<void*>(found->second.range.begin);
+  }
+
+  /// Another stream uses the block in use at `p` too.
+  void note_other_use(const void* p) noexcept {
+    const std::lock_guard<std::mutex> lock{mutex_};
+    if (const auto found = live_.find(address(p)); found != live_.end()) {
+      found->second.other_uses = true;
     }
-    found->second.other_uses = true;
-    return reinterpret_cast<void*>(found->second.range.begin);
   }
 
   /// A freed block holds the pattern of freed memory; the pool does not have it back yet.

@@ -84,9 +84,11 @@ class block_watch {
     take_back(p, bytes, from, std::forward<Release>(release));
   }
 
+  /// Where the pool's block begins that a user has at `p`, or null if nobody has one there.
+  [[nodiscard]] void* begin_of(const void* p) const noexcept { return ledger_.begin_of(p); }
+
   /// Another stream uses the block at `p` too: at its free it is neither looked at nor written to.
-  /// Returns the pool's block, or null if nobody has one there.
-  [[nodiscard]] void* note_other_use(const void* p) noexcept { return ledger_.note_other_use(p); }
+  void note_other_use(const void* p) noexcept { ledger_.note_other_use(p); }
 
   /// The pool has got memory from the backend.
   void came(const void* p, std::size_t bytes) noexcept { tools_.heap(p, bytes); }
@@ -274,16 +276,18 @@ class block_watch {
     }
   }
 
-  /// Returns whether the red zones of a block are written; where no stream was named, so that
-  /// every stream sees them.
+  /// Returns whether the red zones of a block are written. Where no stream was named they are so
+  /// for every stream; what was begun and cannot be waited for alone is waited for with all the
+  /// rest: written later, it might go into what somebody else has by then.
   bool write_zones([[maybe_unused]] std::byte* user, [[maybe_unused]] std::size_t bytes,
                    [[maybe_unused]] const guarded_layout& layout,
                    [[maybe_unused]] const call_place& from) noexcept {
     if constexpr (has_contents_v<Backend>) {
       auto access = memory(from);
-      return access.fill(user - guard_bytes, guard_byte, guard_bytes) &&
-             access.fill(user + bytes, guard_byte, layout.back) &&
-             (from.stream.has_value() || access.wait_for(user + bytes));
+      const bool written = access.fill(user - guard_bytes, guard_byte, guard_bytes) &&
+                           access.fill(user + bytes, guard_byte, layout.back);
+      return from.stream ? written
+                         : (access.wait_for(user + bytes) || backend_.fence().ok()) && written;
     } else {
       return false;
     }

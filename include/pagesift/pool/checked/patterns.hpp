@@ -25,7 +25,7 @@ struct guarded_layout {
   std::size_t total = 0;
 };
 
-/// \throws size_overflow
+/// Precondition: `alignment` is one that a request may ask for. \throws size_overflow
 [[nodiscard]] inline guarded_layout guarded(std::size_t bytes, std::size_t alignment) {
   if (bytes > max_block_bytes) {
     throw size_overflow{bytes, 1};
@@ -34,6 +34,9 @@ struct guarded_layout {
   layout.front = std::max(guard_bytes, alignment);
   layout.back = align_up(bytes, guard_bytes) - bytes + guard_bytes;
   layout.total = layout.front + bytes + layout.back;
+  if (layout.total > max_block_bytes) {
+    throw size_overflow{bytes, 1};
+  }
   return layout;
 }
 
