@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,18 +25,10 @@ struct simulated_node {
   friend constexpr bool operator==(simulated_node a, simulated_node b) noexcept {
     return a.number == b.number;
   }
-};
-
-}  // namespace pagesift
-
-template <>
-struct std::hash<pagesift::simulated_node> {
-  [[nodiscard]] std::size_t operator()(pagesift::simulated_node n) const noexcept {
-    return std::hash<std::uint64_t>{}(n.number);
+  friend constexpr bool operator<(simulated_node a, simulated_node b) noexcept {
+    return a.number < b.number;
   }
 };
-
-namespace pagesift {
 
 /// A graph that a capture made, and something that launches one.
 struct simulated_graph {

@@ -41,7 +41,7 @@ using graph_over = void (*)(void* data);
 
 /// Whether streams of the backend `B` can capture graphs. Required, besides what a backend needs,
 /// with `B b; B::stream_type s; B::graph_type g; B::node_type n`, where nodes can be compared by
-/// `==` and have a `std::hash`, and a default-made one is none:
+/// `==` and ordered by `std::less`, and a default-made one is none:
 ///
 /// | expression | result | meaning |
 /// |---|---|---|
@@ -60,7 +60,8 @@ struct is_capturing_backend<
     B,
     std::void_t<
         typename B::graph_type, decltype(bool{typename B::node_type{} == typename B::node_type{}}),
-        decltype(std::size_t{std::hash<typename B::node_type>{}(typename B::node_type{})}),
+        decltype(bool{
+            std::less<typename B::node_type>{}(typename B::node_type{}, typename B::node_type{})}),
         decltype(capture_state<typename B::graph_type, typename B::node_type>{
             std::declval<const B&>().look_at_capture(std::declval<typename B::stream_type>())}),
         decltype(status{std::declval<const B&>().nodes_before(

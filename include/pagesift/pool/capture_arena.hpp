@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_set>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -64,9 +64,9 @@ class capture_ancestry {
 
   const Backend& backend_;
   bool known_;
-  std::unordered_set<node_type> found_;  // nodes that come before, or are here
-  std::vector<node_type> nodes_;         // the same in the order in which they were found
-  std::size_t followed_ = 0;             // of these, those whose own predecessors are among them
+  std::set<node_type> found_;     // nodes that come before, or are here
+  std::vector<node_type> nodes_;  // the same in the order in which they were found
+  std::size_t followed_ = 0;      // of these, those whose own predecessors are among them
 };
 
 /// Ids of arenas stand where a block's last use names a stream: from here up to the pool's own two.
