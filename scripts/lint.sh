@@ -9,6 +9,7 @@ step build/lint/format.log "lint: format of ${#sources[@]} files" \
   clang-format-14 --dry-run --Werror "${sources[@]}"
 step build/lint/layers.log "lint: layers" python3 scripts/check_layers.py
 step build/lint/names.log "lint: names outside the project" python3 scripts/check_self_contained.py
+step build/lint/faults.log "lint: tests of known faults" python3 scripts/check_known_faults.py
 
 # The headers are seen through the tests of the layers that need neither Thrust nor CUDA.
 mapfile -t tests < <(git ls-files 'test/core/*.cpp' 'test/pool/*.cpp' 'test/backend/*.cpp')

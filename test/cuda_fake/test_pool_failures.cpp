@@ -103,19 +103,40 @@ TEST_CASE("looking for memory that is still in use leaves no last error") {
 }
 
 TEST_CASE("a shortage leaves the last error as it was, met or not") {
-  for (const cudaError_t before : {cudaSuccess, cudaErrorInvalidDevice}) {
-    CAPTURE(before);
-    pool_scene scene{64 * mebibyte};
-    if (before != cudaSuccess) {
-      REQUIRE(cudaSetDevice(99) == before);
+  for (const auto memory : {pagesift::backing::plain, pagesift::backing::virtual_memory}) {
+    for (const cudaError_t before : {cudaSuccess, cudaErrorInvalidDevice}) {
+      CAPTURE(before);
+      pagesift::pool_options options;
+      options.backing = memory;
+      pool_scene scene{64 * mebibyte, options};
+      if (before != cudaSuccess) {
+        REQUIRE(cudaSetDevice(99) == before);
+      }
+      void* const p = scene.pool.allocate(40 * mebibyte, scene.first);
+      CHECK_THROWS_AS((void)scene.pool.allocate(40 * mebibyte, scene.first),
+                      pagesift::out_of_memory);
+      CHECK(cudaPeekAtLastError() == before);
+      scene.pool.deallocate(p, 40 * mebibyte, scene.first);
+      void* const q = scene.pool.allocate(56 * mebibyte, scene.first);  // works after a release
+      CHECK(cudaPeekAtLastError() == before);
+      scene.pool.deallocate(q, 56 * mebibyte, scene.first);
     }
-    void* const p = scene.pool.allocate(40 * mebibyte, scene.first);
-    CHECK_THROWS_AS((void)scene.pool.allocate(40 * mebibyte, scene.first), pagesift::out_of_memory);
-    CHECK(cudaPeekAtLastError() == before);
-    scene.pool.deallocate(p, 40 * mebibyte, scene.first);
-    void* const q = scene.pool.allocate(56 * mebibyte, scene.first);  // works after a release
-    CHECK(cudaPeekAtLastError() == before);
-    scene.pool.deallocate(q, 56 * mebibyte, scene.first);
+  }
+}
+
+TEST_CASE("a pool of plain memory has all of it from cuMemAlloc, and maps none") {
+  pagesift::pool_options options;
+  options.backing = pagesift::backing::plain;
+  pool_scene scene{64 * mebibyte, options};
+  fake_cuda::clear_log();
+  for (const std::size_t bytes : {std::size_t{256}, 3 * mebibyte, 20 * mebibyte, 56 * mebibyte}) {
+    void* const p = scene.pool.allocate(bytes, scene.first);
+    scene.pool.deallocate(p, bytes, scene.first);
+  }
+  CHECK_THROWS_AS((void)scene.pool.allocate(64 * mebibyte, scene.first), pagesift::out_of_memory);
+  CHECK(fake_cuda::count("cuMemAlloc") > 0);
+  for (const char* const call : {"cuMemAddressReserve", "cuMemCreate", "cuMemMap"}) {
+    CHECK(fake_cuda::count(call) == 0);
   }
 }
 

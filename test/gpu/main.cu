@@ -1,5 +1,7 @@
 // The main function of every test program that needs a device.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "missing.hpp"
+
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
@@ -26,6 +28,8 @@ bool is_absence(cudaError_t error) {
 
 }  // namespace
 
+__attribute__((weak)) const char* missing_for_this_program() { return nullptr; }
+
 int main(int argc, char** argv) {
   doctest::Context context{argc, argv};
   if (!lists_tests_only(argc, argv)) {
@@ -38,6 +42,10 @@ int main(int argc, char** argv) {
     if (error != cudaSuccess) {
       std::printf("the CUDA device cannot be used: %s\n", cudaGetErrorString(error));
       return 1;
+    }
+    if (const char* const missing = missing_for_this_program()) {
+      std::printf("skipped: %s\n", missing);
+      return exit_skipped;
     }
   }
   return context.run();

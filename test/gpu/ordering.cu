@@ -115,3 +115,65 @@ TEST_CASE("a search that finds work unfinished leaves no last error") {
   pool.deallocate(p, mebibyte, second);
   CHECK_FALSE(gate.expired());
 }
+
+TEST_CASE("a block that another stream uses too is not its own stream's before that ends") {
+  for (const std::size_t bytes : {std::size_t{256}, mebibyte, 40 * mebibyte}) {
+    CAPTURE(bytes);
+    gpu::prepare();
+    cuda_pool pool;
+    gpu::stream own;
+    gpu::stream other;
+    gpu::gate gate;
+    for (int round = 0; round < 20; ++round) {
+      void* const p = pool.allocate(bytes, own);
+      gate.close(other);
+      gpu::fill(p, bytes, gpu::old_pattern, other);
+      pool.record_use(p, bytes, other);
+      pool.deallocate(p, bytes, own);
+      gpu::write_and_check(pool, bytes, gate, own);
+    }
+    CHECK_FALSE(gpu::mismatch());
+    CHECK_FALSE(gate.expired());
+  }
+}
+
+TEST_CASE("on a full pool the stream of the free waits for the other's use, on the device") {
+  gpu::prepare();
+  pagesift::pool_options options;
+  options.limit_bytes = 64 * mebibyte;
+  cuda_pool pool{options};
+  gpu::stream own;
+  gpu::stream other;
+  gpu::gate gate;
+  void* const p = pool.allocate(40 * mebibyte, own);
+  gate.close(other);
+  gpu::fill(p, 40 * mebibyte, gpu::old_pattern, other);
+  pool.record_use(p, 40 * mebibyte, other);
+  pool.deallocate(p, 40 * mebibyte, own);
+  gpu::write_and_check(pool, 40 * mebibyte, gate, own);
+  CHECK_FALSE(gpu::mismatch());
+  CHECK_FALSE(gate.expired());
+  CHECK(pool.stats().stream_waits >= 1);
+}
+
+TEST_CASE("four streams that are all held back get memory without waiting for each other") {
+  gpu::prepare();
+  cuda_pool pool;
+  const gpu::stream streams[4];
+  gpu::gate gate;
+  for (const gpu::stream& stream : streams) {
+    gate.close(stream);
+  }
+  for (int round = 0; round < 10; ++round) {
+    for (const gpu::stream& stream : streams) {
+      void* const p = pool.allocate(8 * mebibyte, stream);
+      gpu::fill(p, 8 * mebibyte, gpu::new_pattern, stream);
+      pool.deallocate(p, 8 * mebibyte, stream);
+    }
+  }
+  CHECK((gpu::one_kernel_at_a_time() || !gpu::idle(streams[0])));
+  CHECK(pool.stats().stream_waits == 0);
+  gate.open();
+  gpu::require(cudaDeviceSynchronize());
+  CHECK_FALSE(gate.expired());
+}

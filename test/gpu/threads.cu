@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -77,4 +79,61 @@ TEST_CASE("16 threads that take memory from each other never see each other's wr
   options.limit_bytes = 48 * mebibyte;  // 128 blocks in use at most are 32 MiB
   cuda_pool pool{options};
   run_threads(pool, [](std::mt19937&) { return 256 * kibibyte; });
+}
+
+namespace {
+
+/// A host function in a stream waits for a thread; after 20 s it gives up and says so.
+struct patient_wait {
+  std::atomic<bool> go_on{false};
+  std::atomic<bool> given_up{false};
+
+  static void CUDART_CB wait(void* self) {
+    auto& wait = *static_cast<patient_wait*>(self);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (!wait.go_on) {
+      if (std::chrono::steady_clock::now() > until) {
+        wait.given_up = true;
+        return;
+      }
+      std::this_thread::yield();
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a thread uses a pool while another waits in it for work that waits for that thread") {
+  gpu::prepare();
+  pagesift::pool_options options;
+  options.limit_bytes = 96 * mebibyte;
+  cuda_pool pool{options};
+  const gpu::stream first;
+  const gpu::stream second;
+  const gpu::stream third;
+  patient_wait host;
+  std::atomic<bool> asking{false};
+  void* const p = pool.allocate(40 * mebibyte, first);
+  gpu::require(cudaLaunchHostFunc(first, &patient_wait::wait, &host));
+  gpu::fill(p, 40 * mebibyte, gpu::old_pattern, first);
+  pool.deallocate(p, 40 * mebibyte, first);
+  std::thread other{[&] {
+    while (!asking) {
+      std::this_thread::yield();
+    }
+    for (int i = 0; i < 2000; ++i) {
+      pool.deallocate(pool.allocate(4096, third), 4096, third);
+    }
+    host.go_on = true;
+  }};
+  asking = true;
+  void* const q = pool.allocate(80 * mebibyte, second);  // only with the pages of the first
+  gpu::fill(q, 80 * mebibyte, gpu::new_pattern, second);
+  other.join();
+  gpu::require(cudaDeviceSynchronize());
+  gpu::check(q, 80 * mebibyte, gpu::new_pattern, second);
+  second.synchronize();
+  CHECK_FALSE(host.given_up);
+  CHECK_FALSE(gpu::mismatch());
+  pool.deallocate(q, 80 * mebibyte, second);
 }

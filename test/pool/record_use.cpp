@@ -268,6 +268,23 @@ TEST_CASE("any call may fail while a use is recorded, and where its block is wan
   }
 }
 
+TEST_CASE("a use that cannot be asked after counts as going on") {
+  world w;
+  const simulated_stream a = w.device.create_stream();
+  void* const p = w.allocate(bytes, a);
+  w.device.fail({simulated_call::query, 1, true, pagesift::outcome::failed, 700});
+  for (int i = 0; i < 16; ++i) {  // at the last one the pool looks which are complete
+    const simulated_stream b = w.device.create_stream();
+    (void)w.device.gate(b);
+    use_too(w, p, bytes, b);
+  }
+  CHECK(w.device.calls(simulated_call::query) > 0);
+  w.device.clear_faults();
+  w.free(p, bytes, a);
+  CHECK(w.turn(bytes, a) != p);
+  w.device.open_all_gates();
+}
+
 TEST_CASE("random uses on other streams never let memory go too early, and none is lost") {
   std::mt19937_64 random{7};
   const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random() % n); };

@@ -159,6 +159,27 @@ TEST_CASE("other threads use the pool while one is inside a backend call that ma
   }
 }
 
+TEST_CASE("other threads use the pool while one is inside a call that maps memory or unmaps it") {
+  world w{on_mapped_memory(), with_budget(64 * mebibyte)};
+  const simulated_stream a = w.device.create_stream();
+  const simulated_stream mine = w.device.create_stream();
+  const auto use_the_pool = [&] {
+    w.turn(256, mine);
+    check_invariants(w.pool->stats());
+  };
+  w.turn(256, mine);
+  for (const simulated_call call : {simulated_call::create, simulated_call::map}) {
+    const during_first_call other{w, call, use_the_pool};
+    w.turn(20 * mebibyte, w.device.create_stream());
+  }
+  w.turn(40 * mebibyte, a);
+  for (const simulated_call call : {simulated_call::unmap, simulated_call::destroy}) {
+    w.turn(20 * mebibyte, a);
+    const during_first_call other{w, call, use_the_pool};
+    w.pool->trim();
+  }
+}
+
 TEST_CASE("a request waits for memory that another thread is about to release") {
   world w{{}, with_budget(64 * mebibyte)};
   const simulated_stream a = w.device.create_stream();
@@ -211,23 +232,27 @@ TEST_CASE("memory that another thread is just taking is waited for before a requ
 }
 
 TEST_CASE("peaks are exact when two threads hold memory at once") {
-  world w;
-  std::atomic<int> holding{0};
-  const auto hold = [&](std::size_t bytes) {
-    const simulated_stream s = w.device.create_stream();
-    void* const p = w.allocate(bytes, s);
-    ++holding;
-    while (holding < 2) {
-      std::this_thread::yield();
-    }
-    w.free(p, bytes, s);
-  };
-  std::thread one{hold, 6 * mebibyte};
-  std::thread other{hold, 10 * mebibyte};
-  one.join();
-  other.join();
-  CHECK(w.pool->stats().peak_in_use == 16 * mebibyte);
-  CHECK(w.pool->stats().in_use == 0);
+  for (const bool exact : {false, true}) {
+    pool_options options;
+    options.exact_peaks = exact;
+    world w{options};
+    std::atomic<int> holding{0};
+    const auto hold = [&](std::size_t bytes) {
+      const simulated_stream s = w.device.create_stream();
+      void* const p = w.allocate(bytes, s);
+      ++holding;
+      while (holding < 2) {
+        std::this_thread::yield();
+      }
+      w.free(p, bytes, s);
+    };
+    std::thread one{hold, 6 * mebibyte};
+    std::thread other{hold, 10 * mebibyte};
+    one.join();
+    other.join();
+    CHECK(w.pool->stats().peak_in_use == 16 * mebibyte);
+    CHECK(w.pool->stats().in_use == 0);
+  }
 }
 
 TEST_CASE("threads with streams of their own and a shared one never get memory too early") {
