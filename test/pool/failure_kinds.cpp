@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr bool maps = pagesift::backing::PAGESIFT_TEST_BACKING != pagesift::backing::plain;
+const bool maps = with_backing({}).backing != pagesift::backing::plain;
 constexpr std::size_t kept_bytes = 12 * mebibyte;
 
 /// Two streams with idle memory of several sizes, behind work that is not complete.
@@ -106,9 +106,9 @@ ending with_fault(const operation& act, const pagesift::simulated_fault& fault, 
 template <typename Look>
 void with_each_operation(Look&& look) {
   for (const bool work_done : {false, true}) {
-    for (const auto& [name, act] : operations()) {
-      CAPTURE(name);
-      look(act, work_done);
+    for (const auto& each : operations()) {
+      CAPTURE(each.first);
+      look(each.second, work_done);
     }
   }
 }

@@ -255,11 +255,11 @@ bool survives(const operation& act, pagesift::backing memory, std::uint64_t n, b
 TEST_CASE("a host that is short of memory is told from a device that is, and nothing is lost") {
   for (const auto memory : {pagesift::backing::plain, pagesift::backing::virtual_memory}) {
     for (const bool recovers : {false, true}) {
-      for (const auto& [name, act] : operations()) {
-        CAPTURE(name);
+      for (const auto& each : operations()) {
+        CAPTURE(each.first);
         CAPTURE(recovers);
         std::uint64_t n = 0;
-        while (survives(act, memory, n, recovers)) {
+        while (survives(each.second, memory, n, recovers)) {
           CAPTURE(n);
           ++n;
         }
