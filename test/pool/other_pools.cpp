@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -262,6 +263,21 @@ TEST_CASE("whoever is short of memory without a pool gets the pools' idle memory
   (void)pagesift::ask_for_memory(place_of(w), budget);
   CHECK(w.held_bytes() == 0);
   CHECK(pagesift::ask_for_memory(place_of(w), 1) == 0);
+}
+
+TEST_CASE("memory that came back while others were asked is found, whoever gave it") {
+  world w{{}, with_budget(budget)};
+  pagesift::simulated_backend elsewhere{w.device};
+  void* taken = nullptr;
+  REQUIRE(elsewhere.acquire(100 * mebibyte, taken).ok());
+  const auto registered = pagesift::on_shortage_of(place_of(w), [&](std::size_t) {
+    if (void* const p = std::exchange(taken, nullptr)) {
+      CHECK(elsewhere.release(p, 100 * mebibyte).ok());
+    }
+    return std::size_t{0};  // it had been about to do so anyway
+  });
+  w.turn(60 * mebibyte, w.device.create_stream());
+  CHECK(taken == nullptr);
 }
 
 TEST_CASE("pools that ask each other at once do not lock each other out, and lose nothing") {

@@ -174,6 +174,13 @@ bool others_would_help(const pool_state<Backend>& state, const errand<Backend>& 
          e.wanted.tight.pages <= (own / page_bytes + state.counters.idle() / page_bytes);
 }
 
+/// Whether the backend has so much free memory now: others may have given it back since it was
+/// found short, or may have been about to when they were asked.
+template <typename Backend>
+bool backend_has_room(pool_lock& lock, const pool_state<Backend>& state, std::size_t bytes) {
+  return unlocked(lock, [&] { return state.backend.memory(); }).free_bytes >= bytes;
+}
+
 /// Asks the user for memory, without the lock; not for what is requested by somebody who is being
 /// asked. Returns whether there may be some now.
 template <typename Backend>
@@ -202,8 +209,9 @@ block& serve_in_shortage(pool_lock& lock, pool_state<Backend>& state, errand<Bac
     if (others_made_room(lock, state, arrivals_before)) {
       continue;
     }
+    const std::size_t bytes = e.wanted.tight.pages * page_bytes;
     if (others_would_help(state, e) && pleas++ < max_shortage_calls &&
-        ask_others(lock, state, e.wanted.tight.pages * page_bytes)) {
+        (ask_others(lock, state, bytes) || backend_has_room(lock, state, bytes))) {
       continue;
     }
     if (user_calls++ < max_shortage_calls && ask_user(lock, state, e.wanted.bytes)) {
