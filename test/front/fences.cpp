@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdarg>
 #include <dlfcn.h>
-#include <initializer_list>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
