@@ -12,12 +12,12 @@ using pagesift::simulated_stream;
 
 namespace {
 
-constexpr std::size_t bytes = 2 * mebibyte;
+constexpr std::size_t block_bytes = 2 * mebibyte;
 
 /// Two streams of which the first is capturing, and some memory.
 struct capture_bench {
   explicit capture_bench(const pagesift::simulated_options& options = {}) : device{options} {
-    REQUIRE(backend.acquire(bytes, p).ok());
+    REQUIRE(backend.acquire(block_bytes, p).ok());
     device.begin_capture(a, simulated_capture_mode::relaxed);
   }
 
@@ -25,8 +25,8 @@ struct capture_bench {
 
   /// Ends the capture, of a graph that uses the memory.
   [[nodiscard]] simulated_graph capture_a_turn() {
-    device.hand_out(a, p, bytes);
-    device.hand_back(a, p, bytes);
+    device.hand_out(a, p, block_bytes);
+    device.hand_back(a, p, block_bytes);
     return device.capture_graph(a);
   }
 
@@ -105,8 +105,8 @@ TEST_CASE("the judge notices bytes of a graph in other hands until it is over") 
   t.device.destroy(graph);
   const auto eager = [&] {
     const std::size_t before = t.violations();
-    t.device.hand_out(t.b, t.p, bytes);
-    t.device.hand_back(t.b, t.p, bytes);
+    t.device.hand_out(t.b, t.p, block_bytes);
+    t.device.hand_back(t.b, t.p, block_bytes);
     t.device.synchronize(t.b);
     return t.violations() - before;
   };
@@ -126,11 +126,11 @@ TEST_CASE("the judge notices bytes of a graph in other hands until it is over") 
   }
   SUBCASE("in another capture") {
     t.device.begin_capture(t.b, simulated_capture_mode::relaxed);
-    t.device.hand_out(t.b, t.p, bytes);
+    t.device.hand_out(t.b, t.p, block_bytes);
     CHECK(t.violations() == 1);
   }
   SUBCASE("released") {
-    (void)t.backend.release(t.p, bytes);
+    (void)t.backend.release(t.p, block_bytes);
     CHECK(t.violations() == 1);
   }
 }
@@ -139,12 +139,12 @@ TEST_CASE("the judge notices eager uses that a captured hand-out does not come a
   capture_bench t;
   t.device.use(t.b, t.p, 256);
   SUBCASE("not complete") {
-    t.device.hand_out(t.a, t.p, bytes);
+    t.device.hand_out(t.a, t.p, block_bytes);
     CHECK(t.violations() == 1);
   }
   SUBCASE("seen complete") {
     t.device.synchronize(t.b);
-    t.device.hand_out(t.a, t.p, bytes);
+    t.device.hand_out(t.a, t.p, block_bytes);
     CHECK(t.violations() == 0);
   }
 }
@@ -156,7 +156,7 @@ TEST_CASE("a replay is a use on the stream that it was launched on") {
   t.device.destroy(graph);
   t.device.launch(replay, t.a);
   t.device.destroy(replay);
-  (void)t.backend.release(t.p, bytes);
+  (void)t.backend.release(t.p, block_bytes);
   CHECK(t.violations() == 2);  // a graph uses it, and the host has not seen the end of a use
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a watcher is told once, after graph, executable and the last launch")
   CHECK(told == 0);
   check_told(1);
   check_told(1);
-  CHECK(t.backend.release(t.p, bytes).ok());  // the host knows that the launch has run
+  CHECK(t.backend.release(t.p, block_bytes).ok());  // the host knows that the launch has run
   CHECK(t.violations() == 0);
 }
 

@@ -30,8 +30,8 @@ simulated_options few_pages(bool virtual_memory = true) {
 }
 
 /// Eight reserved pages, a piece of two that is mapped at the first, and one of one that is not.
-struct bench {
-  bench() {
+struct mapping_bench {
+  mapping_bench() {
     REQUIRE(backend.reserve(8 * page, base).ok());
     REQUIRE(backend.create(2 * page, {}, two).ok());
     REQUIRE(backend.create(page, {}, one).ok());
@@ -89,7 +89,7 @@ TEST_CASE("a device set up without virtual memory maps nothing") {
 }
 
 TEST_CASE("created memory and acquired memory share the budget") {
-  bench t;
+  mapping_bench t;
   CHECK(t.device.physical_bytes() == 3 * page);
   CHECK(t.backend.memory().free_bytes == 5 * page);
   void* p = nullptr;
@@ -104,7 +104,7 @@ TEST_CASE("created memory and acquired memory share the budget") {
 }
 
 TEST_CASE("reserved addresses cost nothing of the budget") {
-  bench t;
+  mapping_bench t;
   void* p = nullptr;
   CHECK(t.backend.reserve(1000 * page, p).ok());
   CHECK(t.device.reserved_bytes() == 1008 * page);
@@ -112,7 +112,7 @@ TEST_CASE("reserved addresses cost nothing of the budget") {
 }
 
 TEST_CASE("a destroyed piece counts until it is mapped nowhere") {
-  bench t;
+  mapping_bench t;
   REQUIRE(t.map(4, 2, t.two).ok());
   CHECK(t.backend.destroy(t.two).ok());
   CHECK(t.device.physical_bytes() == 3 * page);
@@ -127,28 +127,28 @@ TEST_CASE("a destroyed piece counts until it is mapped nowhere") {
 TEST_CASE("a planted fault ends a call of virtual memory and has no effect") {
   struct faulty_call {
     simulated_call which;
-    std::function<status(bench&)> make;
+    std::function<status(mapping_bench&)> make;
   };
   const std::vector<faulty_call> calls{
-      {simulated_call::can_map, [](bench& t) { return t.backend.can_map({}); }},
+      {simulated_call::can_map, [](mapping_bench& t) { return t.backend.can_map({}); }},
       {simulated_call::reserve,
-       [](bench& t) {
+       [](mapping_bench& t) {
          void* p = nullptr;
          return t.backend.reserve(page, p);
        }},
-      {simulated_call::unreserve, [](bench& t) { return t.backend.unreserve(t.base, 8 * page); }},
+      {simulated_call::unreserve, [](mapping_bench& t) { return t.backend.unreserve(t.base, 8 * page); }},
       {simulated_call::create,
-       [](bench& t) {
+       [](mapping_bench& t) {
          simulated_physical h;
          return t.backend.create(page, {}, h);
        }},
-      {simulated_call::destroy, [](bench& t) { return t.backend.destroy(t.one); }},
-      {simulated_call::map, [](bench& t) { return t.map(2, 1, t.one); }},
-      {simulated_call::unmap, [](bench& t) { return t.unmap(0, 2); }}};
+      {simulated_call::destroy, [](mapping_bench& t) { return t.backend.destroy(t.one); }},
+      {simulated_call::map, [](mapping_bench& t) { return t.map(2, 1, t.one); }},
+      {simulated_call::unmap, [](mapping_bench& t) { return t.unmap(0, 2); }}};
   for (const faulty_call& call : calls) {
     const simulated_call which = call.which;
     CAPTURE(name_of(which));
-    bench t;
+    mapping_bench t;
     t.device.fail({which, 1, false, outcome::failed, 700});
     CHECK(call.make(t).code == 700);
     CHECK(t.device.physical_bytes() == 3 * page);
@@ -163,7 +163,7 @@ TEST_CASE("a planted fault ends a call of virtual memory and has no effect") {
 }
 
 TEST_CASE("mapping and unmapping leave a simulated capture valid") {
-  bench t;
+  mapping_bench t;
   t.device.begin_capture(t.a);
   CHECK(t.backend.can_map({}).ok());
   CHECK(t.map(2, 1, t.one).ok());
@@ -176,7 +176,7 @@ TEST_CASE("mapping and unmapping leave a simulated capture valid") {
 }
 
 TEST_CASE("the judge permits a block that spans mappings side by side") {
-  bench t;
+  mapping_bench t;
   REQUIRE(t.map(2, 1, t.one).ok());
   t.user_turn(t.a, 0, 3);
   t.user_turn(t.a, 1, 2);
@@ -184,7 +184,7 @@ TEST_CASE("the judge permits a block that spans mappings side by side") {
 }
 
 TEST_CASE("the judge catches bytes handed out with no memory behind them") {
-  bench t;
+  mapping_bench t;
   SUBCASE("none at all") { t.device.hand_out(t.a, t.at(4), 256); }
   SUBCASE("none at the end") { t.device.hand_out(t.a, t.at(1), page + 256); }
   SUBCASE("none at the beginning") {
@@ -203,7 +203,7 @@ TEST_CASE("the judge catches bytes handed out with no memory behind them") {
 }
 
 TEST_CASE("the judge catches bytes handed out that are mapped at two addresses") {
-  bench t;
+  mapping_bench t;
   REQUIRE(t.map(4, 2, t.two).ok());
   SUBCASE("at the first") { t.device.hand_out(t.a, t.at(1), 256); }
   SUBCASE("at the second") { t.device.hand_out(t.a, t.at(5), 256); }
@@ -211,7 +211,7 @@ TEST_CASE("the judge catches bytes handed out that are mapped at two addresses")
 }
 
 TEST_CASE("the judge permits a piece at two addresses while it moves") {
-  bench t;
+  mapping_bench t;
   t.user_turn(t.a, 0, 2);
   REQUIRE(t.backend.fence().ok());
   REQUIRE(t.map(4, 2, t.two).ok());
@@ -221,7 +221,7 @@ TEST_CASE("the judge permits a piece at two addresses while it moves") {
 }
 
 TEST_CASE("the judge catches an unmapping before the host saw the last use complete") {
-  bench t;
+  mapping_bench t;
   t.user_turn(t.a, 1, 1);
   t.device.order(t.a, t.b);  // orders b, tells the host nothing
   CHECK(t.unmap(0, 2).ok());
@@ -229,7 +229,7 @@ TEST_CASE("the judge catches an unmapping before the host saw the last use compl
 }
 
 TEST_CASE("the judge permits an unmapping after the host waited for the last use") {
-  bench t;
+  mapping_bench t;
   t.user_turn(t.a, 1, 1);
   t.device.synchronize(t.a);
   CHECK(t.unmap(0, 2).ok());
@@ -237,14 +237,14 @@ TEST_CASE("the judge permits an unmapping after the host waited for the last use
 }
 
 TEST_CASE("the judge catches an unmapping while a user has some of it") {
-  bench t;
+  mapping_bench t;
   t.device.hand_out(t.a, t.at(1), 256);
   CHECK(t.unmap(0, 2).ok());
   t.check_caught("of which a user has some");
 }
 
 TEST_CASE("the judge catches an unmapping of what is not whole mappings") {
-  bench t;
+  mapping_bench t;
   REQUIRE(t.map(2, 1, t.one).ok());
   SUBCASE("the first half of one") { CHECK(t.unmap(0, 1).failed()); }
   SUBCASE("the second half of one") { CHECK(t.unmap(1, 1).failed()); }
@@ -266,14 +266,14 @@ TEST_CASE("the judge catches an unmapping of what is not whole mappings") {
 }
 
 TEST_CASE("the judge catches a second unmapping") {
-  bench t;
+  mapping_bench t;
   REQUIRE(t.unmap(0, 2).ok());
   CHECK(t.unmap(0, 2).failed());
   t.check_caught("which are not whole mappings");
 }
 
 TEST_CASE("the judge catches a mapping over a mapping") {
-  bench t;
+  mapping_bench t;
   SUBCASE("over its beginning") { CHECK(t.map(0, 1, t.one).failed()); }
   SUBCASE("over its end") { CHECK(t.map(1, 1, t.one).failed()); }
   CHECK(t.device.mapped_bytes() == 2 * page);
@@ -281,7 +281,7 @@ TEST_CASE("the judge catches a mapping over a mapping") {
 }
 
 TEST_CASE("the judge catches a mapping of a piece that is larger, smaller or not there") {
-  bench t;
+  mapping_bench t;
   SUBCASE("a part") { CHECK(t.map(4, 1, t.two).failed()); }
   SUBCASE("more than there is") { CHECK(t.map(4, 3, t.two).failed()); }
   SUBCASE("nothing") { CHECK(t.map(4, 0, t.two).failed()); }
@@ -294,7 +294,7 @@ TEST_CASE("the judge catches a mapping of a piece that is larger, smaller or not
 }
 
 TEST_CASE("the judge catches a mapping outside a reservation") {
-  bench t;
+  mapping_bench t;
   SUBCASE("at its end") { CHECK(t.map(7, 2, t.two).failed()); }
   SUBCASE("between pages") {
     CHECK(t.backend.map(static_cast<char*>(t.base) + 4 * page + 256, page, t.one, {}).failed());
@@ -308,7 +308,7 @@ TEST_CASE("the judge catches a mapping outside a reservation") {
 }
 
 TEST_CASE("the judge catches a piece destroyed twice or never created") {
-  bench t;
+  mapping_bench t;
   SUBCASE("twice") {
     REQUIRE(t.backend.destroy(t.one).ok());
     CHECK(t.backend.destroy(t.one).failed());
@@ -322,7 +322,7 @@ TEST_CASE("the judge catches a piece destroyed twice or never created") {
 }
 
 TEST_CASE("the judge catches addresses given back that were not reserved so") {
-  bench t;
+  mapping_bench t;
   SUBCASE("a part") { CHECK(t.backend.unreserve(t.base, 4 * page).failed()); }
   SUBCASE("from the middle") { CHECK(t.backend.unreserve(t.at(4), 4 * page).failed()); }
   SUBCASE("twice") {
@@ -334,13 +334,13 @@ TEST_CASE("the judge catches addresses given back that were not reserved so") {
 }
 
 TEST_CASE("the judge catches addresses given back with memory behind them") {
-  bench t;
+  mapping_bench t;
   CHECK(t.backend.unreserve(t.base, 8 * page).failed());
   t.check_caught("of which some are mapped");
 }
 
 TEST_CASE("the judge catches a release of mapped memory") {
-  bench t;
+  mapping_bench t;
   CHECK(t.backend.release(t.base, 2 * page).failed());
   t.check_caught("which was not acquired so");
 }

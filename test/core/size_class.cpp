@@ -15,7 +15,7 @@ using pagesift::block_bytes;
 using pagesift::class_count;
 using pagesift::class_of;
 
-constexpr std::size_t largest = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t largest_size = std::numeric_limits<std::size_t>::max();
 
 static_assert(class_of(2049) == 8, "the class is known at compile time");
 static_assert(block_bytes(class_of(pagesift::max_block_bytes)) == pagesift::max_block_bytes);
@@ -96,19 +96,19 @@ TEST_CASE("a request of 0 bytes gets the smallest block") {
 TEST_CASE("sizes above the largest block are refused, with the size in the message") {
   for (const std::size_t bytes :
        {pagesift::max_block_bytes + 1, (std::size_t{1} << 63) - 1, std::size_t{1} << 63,
-        (std::size_t{1} << 63) + 1, largest - 255, largest - 1, largest}) {
+        (std::size_t{1} << 63) + 1, largest_size - 255, largest_size - 1, largest_size}) {
     CAPTURE(bytes);
     CHECK_THROWS_AS((void)class_of(bytes), pagesift::size_overflow);
     CHECK_THROWS_AS((void)class_of(bytes, pagesift::max_alignment), pagesift::size_overflow);
   }
   CHECK_THROWS_WITH(
-      (void)class_of(largest),
+      (void)class_of(largest_size),
       "pagesift: a request of 18446744073709551615 bytes does not fit the address space");
 }
 
 TEST_CASE("alignments that are no power of two up to 2 MiB are refused") {
   for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{255},
-                                      std::size_t{257}, pagesift::max_alignment * 2, largest}) {
+                                      std::size_t{257}, pagesift::max_alignment * 2, largest_size}) {
     CAPTURE(alignment);
     CHECK_THROWS_AS((void)class_of(1, alignment), pagesift::invalid_alignment);
   }

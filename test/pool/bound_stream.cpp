@@ -6,12 +6,6 @@
 
 namespace {
 
-pool_options trusted() {
-  pool_options options;
-  options.checks = pagesift::checks::trusted;
-  return options;
-}
-
 using bound = pagesift::bound_stream<simulated_pool>;
 
 /// A block allocated, used and freed through `on`; its address.

@@ -14,19 +14,19 @@ const bool maps = with_backing({}).backing != pagesift::backing::plain;
 constexpr std::size_t kept_bytes = 12 * mebibyte;
 
 /// Two streams with idle memory of several sizes, behind work that is not complete.
-struct scene {
-  scene() : w{{}, relaxed(80 * mebibyte)} {
+struct relaxed_device {
+  relaxed_device() : w{{}, relaxed(80 * mebibyte)} {
     w.turn(256, b);
     w.turn(5000, a);
     w.turn(40 * mebibyte, a);
     kept = w.allocate(kept_bytes, a);
   }
-  ~scene() {
+  ~relaxed_device() {
     w.device.clear_faults();
     w.free(kept, kept_bytes, a);
   }
-  scene(const scene&) = delete;
-  scene& operator=(const scene&) = delete;
+  relaxed_device(const relaxed_device&) = delete;
+  relaxed_device& operator=(const relaxed_device&) = delete;
 
   /// Only the request is disturbed.
   void request(std::size_t bytes, simulated_stream s) {
@@ -41,9 +41,9 @@ struct scene {
   void* kept = nullptr;
 };
 
-using operation = std::function<void(scene&)>;
+using relaxed_operation = std::function<void(relaxed_device&)>;
 
-void capture_request(scene& t) {
+void capture_request(relaxed_device& t) {
   t.w.device.begin_capture(t.b);
   try {
     t.request(40 * mebibyte, t.b);
@@ -54,36 +54,36 @@ void capture_request(scene& t) {
   CHECK(t.w.device.end_capture(t.b));
 }
 
-void request_without_stream(scene& t) {
+void request_without_stream(relaxed_device& t) {
   void* const p = t.w.pool->allocate_sync(40 * mebibyte);
   t.w.device.clear_faults();
   t.w.pool->deallocate_sync(p, 40 * mebibyte);
 }
 
 /// Every way of asking for memory. All of them can be met.
-std::vector<std::pair<std::string, operation>> operations() {
+std::vector<std::pair<std::string, relaxed_operation>> operations() {
   return {
-      {"from its own cache", [](scene& t) { t.request(5000, t.a); }},
-      {"from another stream", [](scene& t) { t.request(39 * mebibyte, t.b); }},
-      {"from new memory", [](scene& t) { t.request(20 * mebibyte, t.b); }},
-      {"from all there is", [](scene& t) { t.request((maps ? 64 : 40) * mebibyte, t.b); }},
+      {"from its own cache", [](relaxed_device& t) { t.request(5000, t.a); }},
+      {"from another stream", [](relaxed_device& t) { t.request(39 * mebibyte, t.b); }},
+      {"from new memory", [](relaxed_device& t) { t.request(20 * mebibyte, t.b); }},
+      {"from all there is", [](relaxed_device& t) { t.request((maps ? 64 : 40) * mebibyte, t.b); }},
       {"on a bound stream",
-       [](scene& t) {
+       [](relaxed_device& t) {
          (void)t.w.pool->on(t.b);
          t.request(3 * mebibyte, t.b);
        }},
       {"without a stream", request_without_stream},
       {"in a capture", capture_request},
-      {"a use on another stream", [](scene& t) { t.w.pool->record_use(t.kept, kept_bytes, t.b); }},
+      {"a use on another stream", [](relaxed_device& t) { t.w.pool->record_use(t.kept, kept_bytes, t.b); }},
   };
 }
 
 enum class ending { well, failure, other };
 
 /// Runs `act` with `fault` planted; `calls` are those that it made.
-ending with_fault(const operation& act, const pagesift::simulated_fault& fault, bool work_done,
+ending with_fault(const relaxed_operation& act, const pagesift::simulated_fault& fault, bool work_done,
                   std::uint64_t& calls) {
-  scene t;
+  relaxed_device t;
   if (work_done) {
     t.w.device.run_all();
   }
@@ -119,7 +119,7 @@ constexpr int fault_code = 700;
 
 TEST_CASE("a call that fails once is reported with its own code or made up for, never a shortage") {
   int failures = 0;
-  with_each_operation([&](const operation& act, bool work_done) {
+  with_each_operation([&](const relaxed_operation& act, bool work_done) {
     std::uint64_t calls = 0;
     for (std::uint64_t n = 1; n == 1 || n <= calls + 1; ++n) {
       CAPTURE(n);
@@ -135,7 +135,7 @@ TEST_CASE("a call that fails once is reported with its own code or made up for, 
 
 TEST_CASE("calls that always fail are reported with their own code or done without") {
   int failures = 0;
-  with_each_operation([&](const operation& act, bool work_done) {
+  with_each_operation([&](const relaxed_operation& act, bool work_done) {
     for (std::size_t i = 0; i < pagesift::simulated_call_count; ++i) {
       const auto which = static_cast<simulated_call>(i);
       CAPTURE(name_of(which));

@@ -56,7 +56,7 @@ struct full_device {
   std::vector<void*> kept;
 };
 
-using operation = std::function<void(full_device&)>;
+using full_device_operation = std::function<void(full_device&)>;
 
 std::uint64_t all_calls(const pagesift::simulated_device& device) {
   std::uint64_t calls = 0;
@@ -67,7 +67,7 @@ std::uint64_t all_calls(const pagesift::simulated_device& device) {
 }
 
 /// Runs `act`. \returns whether it ended without an exception
-bool succeeds(const operation& act, full_device& t) {
+bool succeeds(const full_device_operation& act, full_device& t) {
   try {
     act(t);
     return true;
@@ -88,7 +88,7 @@ void check_counts(const full_device& t, std::size_t in_use_blocks) {
 }
 
 /// The n-th call fails. Returns whether the operation made so many.
-bool survives(const operation& act, pagesift::simulated_fault fault, std::uint64_t n,
+bool survives(const full_device_operation& act, pagesift::simulated_fault fault, std::uint64_t n,
               bool page_aligned, bool works) {
   full_device t{page_aligned};
   t.w.device.reset_calls();
@@ -108,7 +108,7 @@ bool survives(const operation& act, pagesift::simulated_fault fault, std::uint64
   return reached;
 }
 
-void sweep(const operation& act) {
+void sweep_full_device(const full_device_operation& act) {
   for (const bool page_aligned : {true, false}) {
     full_device undisturbed{page_aligned};
     const bool works = succeeds(act, undisturbed);
@@ -126,19 +126,19 @@ void sweep(const operation& act) {
 }  // namespace
 
 TEST_CASE("on a full device any call may fail in a request put together from what is idle") {
-  sweep([](full_device& t) { t.request(3 * piece, t.a); });
+  sweep_full_device([](full_device& t) { t.request(3 * piece, t.a); });
 }
 
 TEST_CASE("on a full device any call may fail in a request of a stream that owns nothing") {
-  sweep([](full_device& t) { t.request(2 * piece, t.b); });
+  sweep_full_device([](full_device& t) { t.request(2 * piece, t.b); });
 }
 
 TEST_CASE("on a full device any call may fail in a request that splits a granule") {
-  sweep([](full_device& t) { t.request(piece + 2 * mebibyte, t.b); });
+  sweep_full_device([](full_device& t) { t.request(piece + 2 * mebibyte, t.b); });
 }
 
 TEST_CASE("on a full device any call may fail in small requests, aligned to pages and not") {
-  sweep([](full_device& t) {
+  sweep_full_device([](full_device& t) {
     t.request(1000, t.b);
     t.request(1000, t.b, 2 * mebibyte);
     t.request(3 * mebibyte, t.a);
@@ -146,15 +146,15 @@ TEST_CASE("on a full device any call may fail in small requests, aligned to page
 }
 
 TEST_CASE("on a full device any call may fail in a request that can never be met") {
-  sweep([](full_device& t) { t.request(budget - 2 * mebibyte, t.b); });
+  sweep_full_device([](full_device& t) { t.request(budget - 2 * mebibyte, t.b); });
 }
 
 TEST_CASE("on a full device any call may fail in a trim that keeps some") {
-  sweep([](full_device& t) { t.w.pool->trim(piece); });
+  sweep_full_device([](full_device& t) { t.w.pool->trim(piece); });
 }
 
 TEST_CASE("any call may fail in a batch that ends, and in statistics, which make none") {
-  sweep([](full_device& t) {
+  sweep_full_device([](full_device& t) {
     t.w.pool->end_batch();
     t.request(1000, t.b);
     t.w.pool->end_batch();
@@ -169,7 +169,7 @@ TEST_CASE("any call may fail in a batch that ends, and in statistics, which make
 }
 
 TEST_CASE("any call may fail in requests and frees without a stream, on a full device") {
-  sweep([](full_device& t) {
+  sweep_full_device([](full_device& t) {
     void* const p = t.w.pool->allocate_sync(2 * piece);
     t.w.device.hand_out(p, 2 * piece);
     t.w.device.hand_back(p, 2 * piece);
@@ -178,7 +178,7 @@ TEST_CASE("any call may fail in requests and frees without a stream, on a full d
 }
 
 TEST_CASE("any call may fail in the frees of all that is in use, which never throw") {
-  sweep([](full_device& t) { t.free_kept(); });
+  sweep_full_device([](full_device& t) { t.free_kept(); });
 }
 
 TEST_CASE("any call may fail when a pool is made: it is made whole or leaves nothing behind") {

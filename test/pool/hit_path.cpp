@@ -10,12 +10,6 @@
 
 namespace {
 
-pool_options trusted() {
-  pool_options options;
-  options.checks = pagesift::checks::trusted;
-  return options;
-}
-
 void pairs(world& w, simulated_stream s, int count, std::size_t bytes = 4096) {
   for (int i = 0; i < count; ++i) {
     w.pool->deallocate(w.pool->allocate(bytes, s), bytes, s);

@@ -22,13 +22,6 @@ namespace {
 
 using bound = pagesift::bound_stream<simulated_pool>;
 
-pool_options with(pagesift::checks checks, std::size_t seal_bytes) {
-  pool_options options;
-  options.checks = checks;
-  options.seal_bytes = seal_bytes;
-  return options;
-}
-
 /// A block on its way to another thread, which frees it on the stream it was handed out on.
 struct parcel {
   void* p;

@@ -5,14 +5,14 @@
 
 namespace {
 
-constexpr std::size_t budget = 256 * mebibyte;
+constexpr std::size_t device_budget = 256 * mebibyte;
 
 /// A full device in which every second block of `bytes` bytes is free again.
 struct checkered {
   explicit checkered(std::size_t block_bytes)
-      : w{on_mapped_memory(), with_budget(budget)}, bytes{block_bytes} {
+      : w{on_mapped_memory(), with_budget(device_budget)}, bytes{block_bytes} {
     std::vector<void*> all;
-    for (std::size_t i = 0; i < budget / bytes; ++i) {
+    for (std::size_t i = 0; i < device_budget / bytes; ++i) {
       all.push_back(w.allocate(bytes, s));
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -46,12 +46,12 @@ std::uint64_t moves(const world& w) {
 TEST_CASE("free granules that lie apart serve one large request, and nothing is released for it") {
   checkered c{32 * mebibyte};
   const std::size_t held = c.w.pool->stats().held;
-  void* const p = c.w.allocate(budget / 2, c.s);
+  void* const p = c.w.allocate(device_budget / 2, c.s);
   CHECK(c.w.pool->stats().held == held);
   CHECK(c.w.device.calls(simulated_call::destroy) == 0);
   CHECK(moves(c.w) > 0);
-  CHECK(moves(c.w) < budget / 2 / (4 * mebibyte));
-  c.w.free(p, budget / 2, c.s);
+  CHECK(moves(c.w) < device_budget / 2 / (4 * mebibyte));
+  c.w.free(p, device_budget / 2, c.s);
   c.free_kept();
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("a request that cannot be met moves nothing and releases nothing") {
   checkered c{32 * mebibyte};
   const std::size_t held = c.w.pool->stats().held;
   c.w.device.reset_calls();
-  CHECK_THROWS_AS((void)c.w.pool->allocate(budget / 2 + 2 * mebibyte, c.s),
+  CHECK_THROWS_AS((void)c.w.pool->allocate(device_budget / 2 + 2 * mebibyte, c.s),
                   pagesift::out_of_memory);
   CHECK(c.w.device.calls(simulated_call::unmap) == 0);
   CHECK(c.w.device.calls(simulated_call::destroy) == 0);
@@ -71,7 +71,7 @@ TEST_CASE("memory that submitted work may still use is moved only when that is c
   checkered c{32 * mebibyte};
   const simulated_stream other = c.w.device.create_stream();
   c.w.device.reset_calls();
-  c.w.turn(budget / 2, other);  // the judge sees an unmapping that comes too early
+  c.w.turn(device_budget / 2, other);  // the judge sees an unmapping that comes too early
   CHECK(c.w.device.calls(simulated_call::synchronize) + c.w.device.calls(simulated_call::fence) >
         0);
   c.free_kept();
@@ -92,8 +92,8 @@ TEST_CASE("free granules and new memory are put together, up to the limit") {
 
 TEST_CASE("a device that others fill lets a request have what is free in the pool") {
   checkered c{32 * mebibyte};
-  c.w.device.set_budget(budget / 2);
-  c.w.turn(budget / 2, c.s);
+  c.w.device.set_budget(device_budget / 2);
+  c.w.turn(device_budget / 2, c.s);
   c.free_kept();
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("every call of a sift may fail; nothing is lost, and what was free ser
                        shortage ? 2 : 700});
       bool served = false;
       try {
-        c.w.turn(budget / 2, c.s);
+        c.w.turn(device_budget / 2, c.s);
         served = true;
       } catch (const pagesift::backend_error&) {
       } catch (const pagesift::out_of_memory&) {
@@ -264,9 +264,9 @@ TEST_CASE("every call of a sift may fail; nothing is lost, and what was free ser
       c.w.device.clear_faults();
       CHECK(c.w.pool->stats().held == c.w.held_bytes());
       CHECK(c.w.device.mapped_bytes() == c.w.device.physical_bytes());
-      CHECK(c.w.held_bytes() == budget);
+      CHECK(c.w.held_bytes() == device_budget);
       check_invariants(c.w.pool->stats());
-      c.w.turn(budget / 2, c.s);
+      c.w.turn(device_budget / 2, c.s);
       c.free_kept();
       if (served && n > 60) {
         break;
@@ -279,18 +279,18 @@ TEST_CASE("a granule that can be mapped nowhere is given up, and is held no more
   checkered c{32 * mebibyte};
   c.w.device.synchronize();
   c.w.device.fail({simulated_call::map, 1, true, pagesift::outcome::failed, 700});
-  CHECK_THROWS_AS((void)c.w.pool->allocate(budget / 2, c.s), pagesift::backend_error);
+  CHECK_THROWS_AS((void)c.w.pool->allocate(device_budget / 2, c.s), pagesift::backend_error);
   c.w.device.clear_faults();
   const pool_stats stats = c.w.pool->stats();
-  CHECK(stats.held < budget);
+  CHECK(stats.held < device_budget);
   CHECK(stats.held == c.w.held_bytes());
   check_invariants(stats);
-  c.w.turn(budget / 2, c.s);  // what was given up can be had anew
+  c.w.turn(device_budget / 2, c.s);  // what was given up can be had anew
   c.free_kept();
 }
 
 TEST_CASE("virtual memory that does not work here is refused where it was asked for") {
-  simulated_options without = with_budget(budget);
+  simulated_options without = with_budget(device_budget);
   without.virtual_memory = false;
   CHECK_THROWS_AS(world(on_mapped_memory(), without), pagesift::backend_error);
   pool_options with_peer;
@@ -323,8 +323,8 @@ TEST_CASE("initial bytes are mapped in granules that can be moved") {
 }
 
 TEST_CASE("more addresses are reserved when the first are used up") {
-  simulated_options options = with_budget(budget);
-  options.reservation_bytes = 4 * budget + 4 * mebibyte;
+  simulated_options options = with_budget(device_budget);
+  options.reservation_bytes = 4 * device_budget + 4 * mebibyte;
   world w{on_mapped_memory(), options};
   const simulated_stream s = w.device.create_stream();
   void* blocker = w.allocate(2 * mebibyte, s);

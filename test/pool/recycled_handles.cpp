@@ -9,13 +9,6 @@
 
 namespace {
 
-pool_options with(pagesift::checks checks, std::size_t seal_bytes) {
-  pool_options options;
-  options.checks = checks;
-  options.seal_bytes = seal_bytes;
-  return options;
-}
-
 const std::array<pool_options, 4>& all_options() {
   static const std::array<pool_options, 4> all{
       with(pagesift::checks::standard, 32 * mebibyte), with(pagesift::checks::standard, 1),
@@ -284,7 +277,7 @@ class random_heirs {
     return options;
   }
 
-  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
+  std::size_t below(std::size_t end) { return static_cast<std::size_t>(random_() % end); }
   simulated_pool& pool(bool second) { return second ? *second_ : *w_.pool; }
 
   void one_operation(std::size_t dice) {

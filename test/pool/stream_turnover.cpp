@@ -4,7 +4,7 @@
 
 namespace {
 
-constexpr std::size_t bytes = 64 * kibibyte;
+constexpr std::size_t block_bytes = 64 * kibibyte;
 constexpr int many = 20000;
 
 /// Has `turn(s)` name each of many short-lived streams to the pool.
@@ -32,9 +32,9 @@ TEST_CASE("streams that only take memory leave behind neither events nor memory"
   const simulated_stream home = w.device.create_stream();
   with_many_streams(w, [&](simulated_stream s) {
     w.device.order(home, s);
-    void* const p = w.allocate(bytes, s);
+    void* const p = w.allocate(block_bytes, s);
     w.device.order(s, home);
-    w.free(p, bytes, home);
+    w.free(p, block_bytes, home);
   });
 }
 
@@ -42,9 +42,9 @@ TEST_CASE("streams that only give memory back leave behind neither events nor me
   world w;
   const simulated_stream home = w.device.create_stream();
   with_many_streams(w, [&](simulated_stream s) {
-    void* const p = w.allocate(bytes, home);
+    void* const p = w.allocate(block_bytes, home);
     w.device.order(home, s);
-    w.free(p, bytes, s);
+    w.free(p, block_bytes, s);
   });
 }
 
@@ -52,23 +52,23 @@ TEST_CASE("streams that are bound leave behind neither events nor memory") {
   world w;
   with_many_streams(w, [&](simulated_stream s) {
     const auto on = w.pool->on(s);
-    void* const p = on.allocate(bytes);
-    w.device.hand_out(s, p, bytes);
-    w.device.hand_back(s, p, bytes);
-    on.deallocate(p, bytes);
+    void* const p = on.allocate(block_bytes);
+    w.device.hand_out(s, p, block_bytes);
+    w.device.hand_back(s, p, block_bytes);
+    on.deallocate(p, block_bytes);
   });
 }
 
 TEST_CASE("streams that use a block that lives on leave behind no events") {
   world w;
   const simulated_stream home = w.device.create_stream();
-  void* const weights = w.allocate(bytes, home);
+  void* const weights = w.allocate(block_bytes, home);
   with_many_streams(w, [&](simulated_stream s) {
     w.device.order(home, s);
-    w.device.use(s, weights, bytes);
-    w.pool->record_use(weights, bytes, s);
+    w.device.use(s, weights, block_bytes);
+    w.pool->record_use(weights, block_bytes, s);
   });
-  w.free(weights, bytes, home);
+  w.free(weights, block_bytes, home);
 }
 
 TEST_CASE("streams that capture a graph each leave behind neither events nor memory") {
@@ -76,11 +76,11 @@ TEST_CASE("streams that capture a graph each leave behind neither events nor mem
   const simulated_stream home = w.device.create_stream();
   with_many_streams(w, [&](simulated_stream s) {
     w.device.begin_capture(s);
-    w.turn(bytes, s);
+    w.turn(block_bytes, s);
     {
       const launched_graph graph{w, s};
       graph.launch(home);
     }
-    w.turn(bytes, home);
+    w.turn(block_bytes, home);
   });
 }

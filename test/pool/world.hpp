@@ -60,6 +60,15 @@ inline pool_options with_backing(pool_options options) {
   return options;
 }
 
+inline pool_options with(pagesift::checks checks, std::size_t seal_bytes = pool_options{}.seal_bytes) {
+  pool_options options;
+  options.checks = checks;
+  options.seal_bytes = seal_bytes;
+  return options;
+}
+
+inline pool_options trusted() { return with(pagesift::checks::trusted); }
+
 /// For tests of what acquisitions alone do.
 inline pool_options on_plain_memory() {
   pool_options options;
