@@ -11,11 +11,18 @@ step build/lint/layers.log "lint: layers" python3 scripts/check_layers.py
 step build/lint/names.log "lint: names outside the project" python3 scripts/check_self_contained.py
 step build/lint/faults.log "lint: tests of known faults" python3 scripts/check_known_faults.py
 
-# The headers are seen through the tests of the layers that need neither Thrust nor CUDA.
-mapfile -t tests < <(git ls-files 'test/core/*.cpp' 'test/pool/*.cpp' 'test/backend/*.cpp')
+# The headers are seen through the tests of the layers that need neither Thrust nor CUDA, and these as
+# they are compiled, several as one file.
+mapfile -t units < <(python3 - <<'END'
+import json
+for unit in json.load(open("build/lint/compile_commands.json")):
+    if any(f"/test/{layer}/" in unit["file"] for layer in ("core", "back", "front", "backend", "pool")):
+        print(unit["file"])
+END
+)
 tidy() {
   # Named by hand, a configuration that cannot be read is an error; found by itself it is not.
-  printf '%s\0' "${tests[@]}" |
+  printf '%s\0' "${units[@]}" |
     xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --config-file=.clang-tidy -p build/lint --quiet
 }
-step build/lint/tidy.log "lint: clang-tidy on ${#tests[@]} files" tidy
+step build/lint/tidy.log "lint: clang-tidy on ${#units[@]} units" tidy

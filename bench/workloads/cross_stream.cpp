@@ -18,7 +18,7 @@ namespace bench {
 #ifdef PAGESIFT_DEVICE_IS_CUDA
 namespace {
 
-constexpr std::pair<const char*, std::size_t> sizes[] = {
+constexpr std::pair<const char*, std::size_t> cross_stream_sizes[] = {
     {"4KiB", 4 * pagesift::kibibyte},
     {"1MiB", pagesift::mebibyte},
     {"64MiB", 64 * pagesift::mebibyte},
@@ -105,8 +105,8 @@ void cross_stream(benchmark::State& state, Allocator& allocator, std::size_t byt
 }
 
 template <typename Allocator>
-void add_sizes(allocator_list<Allocator>) {
-  for (const auto& [argument, bytes] : sizes) {
+void add_cross_stream(allocator_list<Allocator>) {
+  for (const auto& [argument, bytes] : cross_stream_sizes) {
     add<Allocator>("cross_stream", argument,
                    [bytes = bytes](benchmark::State& state, Allocator& allocator) {
                      cross_stream(state, allocator, bytes);
@@ -118,8 +118,8 @@ void add_sizes(allocator_list<Allocator>) {
 }  // namespace
 
 void register_cross_stream() {
-  for_each_allocator(told_of_both_streams{}, [](auto one) { add_sizes(one); });
-  for_each_allocator(limit_allocators{}, [](auto one) { add_sizes(one); });
+  for_each_allocator(told_of_both_streams{}, [](auto one) { add_cross_stream(one); });
+  for_each_allocator(limit_allocators{}, [](auto one) { add_cross_stream(one); });
   leave_out(allocator_list<cub_caching, cub_caching_tuned, thrust_pool>{}, "cross_stream",
             "its free takes no stream, so a block would come back while it is in use");
 }

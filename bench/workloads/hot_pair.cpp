@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-constexpr std::pair<const char*, std::size_t> sizes[] = {
+constexpr std::pair<const char*, std::size_t> hot_pair_sizes[] = {
     {"256B", 256},
     {"4KiB", 4 * pagesift::kibibyte},
     {"1MiB", pagesift::mebibyte},
@@ -57,8 +57,8 @@ void hot_pair(benchmark::State& state, Allocator& allocator, std::size_t bytes) 
 }
 
 template <typename Allocator>
-void add_sizes(allocator_list<Allocator>, std::size_t most_bytes = ~std::size_t{0}) {
-  for (const auto& [argument, bytes] : sizes) {
+void add_hot_pair(allocator_list<Allocator>, std::size_t most_bytes = ~std::size_t{0}) {
+  for (const auto& [argument, bytes] : hot_pair_sizes) {
     if (bytes > most_bytes) {
       continue;
     }
@@ -72,10 +72,10 @@ void add_sizes(allocator_list<Allocator>, std::size_t most_bytes = ~std::size_t{
 }  // namespace
 
 void register_hot_pair() {
-  for_each_allocator(real_allocators{}, [](auto one) { add_sizes(one); });
-  for_each_allocator(bound_allocators{}, [](auto one) { add_sizes(one); });
-  for_each_allocator(checked_allocators{}, [](auto one) { add_sizes(one, pagesift::mebibyte); });
-  for_each_allocator(limit_allocators{}, [](auto one) { add_sizes(one); });
+  for_each_allocator(real_allocators{}, [](auto one) { add_hot_pair(one); });
+  for_each_allocator(bound_allocators{}, [](auto one) { add_hot_pair(one); });
+  for_each_allocator(checked_allocators{}, [](auto one) { add_hot_pair(one, pagesift::mebibyte); });
+  for_each_allocator(limit_allocators{}, [](auto one) { add_hot_pair(one); });
 }
 
 }  // namespace bench

@@ -27,7 +27,7 @@ void random_trace(benchmark::State& state, Allocator& allocator, const trace_sha
 }
 
 template <typename Allocator>
-void add_arguments(allocator_list<Allocator>) {
+void add_random(allocator_list<Allocator>) {
   for (const random_argument& a : random_arguments) {
     auto* const added = add<Allocator>(
         "random", a.name,
@@ -44,7 +44,7 @@ void add_arguments(allocator_list<Allocator>) {
 }  // namespace
 
 void register_random() {
-  for_each_allocator(real_allocators{}, [](auto one) { add_arguments(one); });
+  for_each_allocator(real_allocators{}, [](auto one) { add_random(one); });
   leave_out(limit_allocators{}, "random", "a trace has many blocks in use at once");
 }
 

@@ -34,7 +34,7 @@ void random_cold(benchmark::State& state, Allocator& allocator, const trace& rec
 }
 
 template <typename Allocator>
-void add_arguments(allocator_list<Allocator> one) {
+void add_random_cold(allocator_list<Allocator> one) {
   if constexpr (!Allocator::keeps_memory) {
     leave_out(one, "random_cold", "it keeps little or nothing, so random is as cold for it");
   } else if constexpr (never_grows<Allocator>) {
@@ -57,7 +57,7 @@ void add_arguments(allocator_list<Allocator> one) {
 }  // namespace
 
 void register_random_cold() {
-  for_each_allocator(real_allocators{}, [](auto one) { add_arguments(one); });
+  for_each_allocator(real_allocators{}, [](auto one) { add_random_cold(one); });
   leave_out(limit_allocators{}, "random_cold", "a trace has many blocks in use at once");
 }
 

@@ -25,14 +25,14 @@ using pagesift::mebibyte;
 constexpr std::int64_t cycles = 10;
 
 #ifdef PAGESIFT_DEVICE_IS_CUDA
-constexpr std::size_t goal_bytes = 8 * gibibyte;
+constexpr std::size_t grown_bytes = 8 * gibibyte;
 constexpr const char* argument = "8GiB";
 #else
-constexpr std::size_t goal_bytes = 2 * gibibyte;  // addresses: nothing writes to the blocks
+constexpr std::size_t grown_bytes = 2 * gibibyte;  // addresses: nothing writes to the blocks
 constexpr const char* argument = "2GiB";
 #endif
 
-/// Takes blocks until `goal_bytes` are in use, frees them and trims.
+/// Takes blocks until `grown_bytes` are in use, frees them and trims.
 template <typename Allocator>
 void grow_and_trim(Allocator& allocator, stream s, log_uniform_sizes& sizes) {
   std::vector<std::pair<void*, std::size_t>> blocks;
@@ -42,7 +42,7 @@ void grow_and_trim(Allocator& allocator, stream s, log_uniform_sizes& sizes) {
     }
   };
   try {
-    for (std::size_t live_bytes = 0; live_bytes < goal_bytes;) {
+    for (std::size_t live_bytes = 0; live_bytes < grown_bytes;) {
       const std::size_t bytes = sizes.next();
       blocks.emplace_back(nullptr, 0);  // before the request, so that no block is ever lost
       blocks.back() = {allocator.allocate(bytes, s), bytes};
@@ -75,7 +75,7 @@ void stall(benchmark::State& state, Allocator& allocator) {
 
 template <typename Allocator>
 void add_one(allocator_list<Allocator>) {
-  const setup wanted{never_grows<Allocator> ? 2 * goal_bytes : 0, pagesift::no_limit};
+  const setup wanted{never_grows<Allocator> ? 2 * grown_bytes : 0, pagesift::no_limit};
   add<Allocator>("stall", argument, stall<Allocator>, wanted)
       ->Iterations(cycles)
       ->Repetitions(few_repetitions);

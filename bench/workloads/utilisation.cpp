@@ -21,14 +21,14 @@ using pagesift::gibibyte;
 using pagesift::kibibyte;
 using pagesift::mebibyte;
 
-struct argument {
+struct size_range {
   const char* name;
   std::size_t smallest_bytes;
   std::size_t largest_bytes;
   bool until_full;
 };
 
-constexpr argument arguments[] = {
+constexpr size_range size_ranges[] = {
     {"4KiB_4MiB", 4 * kibibyte, 4 * mebibyte, false},
     {"64KiB_1GiB", 64 * kibibyte, gibibyte, true},
     {"1MiB_8GiB", mebibyte, 8 * gibibyte, true},
@@ -110,7 +110,7 @@ outcome fill(churn<Allocator>& blocks, const Allocator& allocator, std::size_t g
 
 /// One run in an iteration of its own, whose time is that of one operation.
 template <typename Allocator>
-void utilisation(benchmark::State& state, const argument& a) {
+void utilisation(benchmark::State& state, const size_range& a) {
   const std::size_t capacity_bytes = capacity();
   Allocator allocator = make_allocator<Allocator>(wanted<Allocator>());
   const own_stream stream;
@@ -135,8 +135,8 @@ void utilisation(benchmark::State& state, const argument& a) {
 }
 
 template <typename Allocator>
-void add_arguments(allocator_list<Allocator>) {
-  for (const argument& a : arguments) {
+void add_utilisation(allocator_list<Allocator>) {
+  for (const size_range& a : size_ranges) {
     add_unmade("utilisation", Allocator::name, a.name,
                [a](benchmark::State& state) { utilisation<Allocator>(state, a); })
         ->Iterations(1)
@@ -147,7 +147,7 @@ void add_arguments(allocator_list<Allocator>) {
 }  // namespace
 
 void register_utilisation() {
-  for_each_allocator(real_allocators{}, [](auto one) { add_arguments(one); });
+  for_each_allocator(real_allocators{}, [](auto one) { add_utilisation(one); });
   leave_out(limit_allocators{}, "utilisation", "many blocks are in use at once");
 }
 

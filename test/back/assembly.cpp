@@ -250,7 +250,7 @@ TEST_CASE(
     "a hole that is longer than memory lasts is not filled, if less would do beside one run") {
   mapped_heap m{100};
   std::vector<page_run*> runs;
-  for (const std::size_t pages : {10, 13, 34}) {
+  for (const std::size_t pages : {std::size_t{10}, std::size_t{13}, std::size_t{34}}) {
     m.grow(pages, pages);
     runs.push_back(take_whole(m.heap, 1, pages));
   }

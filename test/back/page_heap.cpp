@@ -1,6 +1,8 @@
 // The page heap by itself: finding blocks, splitting and joining runs.
 #include "heap_scene.hpp"
 
+#include <pagesift/core/bytes.hpp>
+
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -41,7 +43,7 @@ TEST_CASE("no address of a run that was given back is found, whatever becomes of
   page_heap heap;
   add_acquisition(heap, 1000, 8);
   page_run* const slab = heap.take(1, 2);
-  heap.cut(*slab, 768 * 1024, 5);
+  heap.cut(*slab, 768 * pagesift::kibibyte, 5);
   std::byte* const base = slab->base();
   heap.give(*slab, last_use{});
   for (std::size_t page = 0; page < 8; ++page) {

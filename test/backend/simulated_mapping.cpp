@@ -136,7 +136,8 @@ TEST_CASE("a planted fault ends a call of virtual memory and has no effect") {
          void* p = nullptr;
          return t.backend.reserve(page, p);
        }},
-      {simulated_call::unreserve, [](mapping_bench& t) { return t.backend.unreserve(t.base, 8 * page); }},
+      {simulated_call::unreserve,
+       [](mapping_bench& t) { return t.backend.unreserve(t.base, 8 * page); }},
       {simulated_call::create,
        [](mapping_bench& t) {
          simulated_physical h;

@@ -107,8 +107,9 @@ TEST_CASE("sizes above the largest block are refused, with the size in the messa
 }
 
 TEST_CASE("alignments that are no power of two up to 2 MiB are refused") {
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{255},
-                                      std::size_t{257}, pagesift::max_alignment * 2, largest_size}) {
+  for (const std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{255}, std::size_t{257},
+        pagesift::max_alignment * 2, largest_size}) {
     CAPTURE(alignment);
     CHECK_THROWS_AS((void)class_of(1, alignment), pagesift::invalid_alignment);
   }

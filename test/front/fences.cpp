@@ -33,8 +33,9 @@ int fences_elsewhere(Act&& act) {
 
 }  // namespace
 
-/// In the place of the C library's, which it calls.
-extern "C" long syscall(long number, ...) noexcept {
+/// In the place of the C library's `syscall`, which it calls.
+extern "C" long counted_syscall(long number, ...) noexcept __asm__("syscall");
+extern "C" long counted_syscall(long number, ...) noexcept {
   using function = long (*)(long, ...);
   static const auto real = reinterpret_cast<function>(dlsym(RTLD_NEXT, "syscall"));
   std::va_list arguments;

@@ -6,8 +6,8 @@
 using pagesift::simulated_capture_mode;
 
 /// A backend that makes its calls inside sections of relaxed capture mode.
-inline simulated_options relaxed(std::size_t budget = gibibyte) {
-  simulated_options options = with_budget(budget);
+inline simulated_options relaxed(std::size_t budget_bytes = gibibyte) {
+  simulated_options options = with_budget(budget_bytes);
   options.relaxed_sections = true;
   return options;
 }

@@ -74,15 +74,16 @@ std::vector<std::pair<std::string, relaxed_operation>> operations() {
        }},
       {"without a stream", request_without_stream},
       {"in a capture", capture_request},
-      {"a use on another stream", [](relaxed_device& t) { t.w.pool->record_use(t.kept, kept_bytes, t.b); }},
+      {"a use on another stream",
+       [](relaxed_device& t) { t.w.pool->record_use(t.kept, kept_bytes, t.b); }},
   };
 }
 
 enum class ending { well, failure, other };
 
 /// Runs `act` with `fault` planted; `calls` are those that it made.
-ending with_fault(const relaxed_operation& act, const pagesift::simulated_fault& fault, bool work_done,
-                  std::uint64_t& calls) {
+ending with_fault(const relaxed_operation& act, const pagesift::simulated_fault& fault,
+                  bool work_done, std::uint64_t& calls) {
   relaxed_device t;
   if (work_done) {
     t.w.device.run_all();

@@ -263,11 +263,11 @@ TEST_CASE("a free through a handle whose default pool has gone does nothing and 
 }
 
 TEST_CASE("memory is acquired or mapped as the options ask") {
-  for (const bool maps : {false, true}) {
-    CAPTURE(maps);
-    world w{maps ? on_mapped_memory() : on_plain_memory()};
+  for (const bool mapping : {false, true}) {
+    CAPTURE(mapping);
+    world w{mapping ? on_mapped_memory() : on_plain_memory()};
     w.turn(40 * mebibyte, w.device.create_stream());
-    CHECK((w.device.calls(simulated_call::map) != 0) == maps);
-    CHECK((w.device.calls(simulated_call::acquire) != 0) == !maps);
+    CHECK((w.device.calls(simulated_call::map) != 0) == mapping);
+    CHECK((w.device.calls(simulated_call::acquire) != 0) == !mapping);
   }
 }

@@ -60,7 +60,8 @@ inline pool_options with_backing(pool_options options) {
   return options;
 }
 
-inline pool_options with(pagesift::checks checks, std::size_t seal_bytes = pool_options{}.seal_bytes) {
+inline pool_options with(pagesift::checks checks,
+                         std::size_t seal_bytes = pool_options{}.seal_bytes) {
   pool_options options;
   options.checks = checks;
   options.seal_bytes = seal_bytes;
