@@ -63,6 +63,24 @@ TEST_CASE("a failing call leaves a capture valid too, and the thread's capture m
   }
 }
 
+TEST_CASE("a thread that cannot be excepted from captures makes no call that would end one") {
+  for (const backend_call& call : backend_calls()) {
+    CAPTURE(call.driver_function);
+    fake_cuda::reset();
+    backend_scene scene;
+    const cudaStream_t captured = capturing_stream(cudaStreamCaptureModeGlobal);
+    fake_cuda::clear_log();
+    fake_cuda::fail("cuThreadExchangeStreamCaptureMode", 999, 1, 8);
+    const pagesift::status result = call.make(scene);
+    if (fake_cuda::count("cuThreadExchangeStreamCaptureMode") != 0 &&
+        call.driver_function != "cuMemGetInfo") {
+      CHECK(result.failed());
+      CHECK(result.code == 999);
+    }
+    CHECK(end_capture(captured) == cudaSuccess);
+  }
+}
+
 TEST_CASE("a capturing stream is recognised and its id not asked for") {
   for (const cudaStreamCaptureMode mode : all_modes) {
     CAPTURE(mode);

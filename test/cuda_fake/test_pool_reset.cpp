@@ -2,10 +2,13 @@
 // destroyed is named to the driver.
 #include "pool_scene.hpp"
 
+#include <pagesift/adapters/device_buffer.hpp>
 #include <pagesift/adapters/wait_for_stream.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 /// Asked by LeakSanitizer, where the program has it.
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): its name for it
@@ -210,6 +213,24 @@ TEST_CASE("a pool whose device was reset gives nothing to another that is short"
   CHECK_THROWS_AS((void)young.allocate(40 * mebibyte, nullptr), pagesift::out_of_memory);
   CHECK(old.pool.found_reset());
   CHECK(fake_cuda::misuse().empty());
+}
+
+TEST_CASE("after a reset a buffer says so, may be moved and destroyed, and names nothing old") {
+  pool_scene scene;
+  const std::vector<int> values{1, 2, 3};
+  std::vector<int> read(3);
+  {
+    pagesift::device_buffer<int> buffer{3, scene.pool, scene.first};
+    buffer.scatter(values);
+    reset_device();
+    CHECK_THROWS_AS(buffer.scatter(values), reset_error);
+    CHECK_THROWS_AS(buffer.gather(read), reset_error);
+    CHECK_THROWS_AS((pagesift::device_buffer<int>{3, scene.pool, scene.first}), reset_error);
+    pagesift::device_buffer<int> moved{std::move(buffer)};
+    buffer = std::move(moved);
+    buffer = pagesift::device_buffer<int>{0, scene.pool};
+  }
+  CHECK(only_asks());
 }
 
 TEST_CASE("a new pool works after a reset, whether or not the runtime was used since") {

@@ -107,11 +107,12 @@ class device_buffer {
   /// Fills the buffer with the `count` elements at `host`, after the work submitted to its stream
   /// so far. Done when it returns. Allocates nothing.
   /// \throws invalid_argument unless `count` is the buffer's size; backend_error where the copy
-  /// fails, or the stream is capturing a graph: the capture is still valid then.
+  /// fails, or the stream is capturing a graph: the capture is still valid then; process_error
+  /// where the device was reset, in a forked child, and once the process has begun to exit.
   void scatter(const T* host, std::size_t count) {
     require_size("scatter", count);
     if (count != 0) {
-      auto& backend = pool_->backend();
+      auto& backend = pool_->backend_within_reach();
       require_ok(backend, backend.copy_to_device(data_, host, count * sizeof(T), stream_));
     }
   }
@@ -126,7 +127,7 @@ class device_buffer {
   void gather(T* host, std::size_t count) const {
     require_size("gather", count);
     if (count != 0) {
-      auto& backend = pool_->backend();
+      auto& backend = pool_->backend_within_reach();
       require_ok(backend, backend.copy_to_host(host, data_, count * sizeof(T), stream_));
     }
   }

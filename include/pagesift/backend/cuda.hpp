@@ -260,7 +260,7 @@ class cuda_backend : public cuda_captures {
     }
     return on_stream(name, stream, [&](CUstream handle) {
       const cuda_capture_guard relaxed{*driver_};
-      return call(handle);
+      return relaxed.run([&] { return call(handle); });
     });
   }
 

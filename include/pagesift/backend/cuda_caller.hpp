@@ -48,12 +48,12 @@ class cuda_caller {
     return cuda_status(context.result() == CUDA_SUCCESS ? call() : context.result(), name);
   }
 
-  /// For calls that would end a capture.
+  /// For calls that would end a capture; not made where the thread cannot be excepted from that.
   template <typename Call>
   status beside_captures(const char* name, Call&& call) const noexcept {
     return in_context(name, [&] {
       const cuda_capture_guard relaxed{*driver_};
-      return call();
+      return relaxed.run(call);
     });
   }
 

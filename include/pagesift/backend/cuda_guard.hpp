@@ -44,11 +44,11 @@ class cuda_context_guard {
 class cuda_capture_guard {
  public:
   explicit cuda_capture_guard(const cuda_driver& driver) noexcept : driver_{driver} {
-    changed_ = driver_.exchange_capture_mode(&mode_) == CUDA_SUCCESS;
+    result_ = driver_.exchange_capture_mode(&mode_);
   }
 
   ~cuda_capture_guard() {
-    if (changed_) {
+    if (result_ == CUDA_SUCCESS) {
       (void)driver_.exchange_capture_mode(&mode_);
     }
   }
@@ -56,10 +56,16 @@ class cuda_capture_guard {
   cuda_capture_guard(const cuda_capture_guard&) = delete;
   cuda_capture_guard& operator=(const cuda_capture_guard&) = delete;
 
+  /// What `call` returns; where the thread could not be excepted from captures, it is not made.
+  template <typename Call>
+  [[nodiscard]] CUresult run(Call&& call) const {
+    return result_ == CUDA_SUCCESS ? call() : result_;
+  }
+
  private:
   const cuda_driver& driver_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-  bool changed_ = false;
+  CUresult result_;
 };
 
 }  // namespace PAGESIFT_CUDA_NAMESPACE

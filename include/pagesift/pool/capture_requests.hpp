@@ -262,11 +262,8 @@ bool park_if_captured(pool_lock& lock, pool_state<Backend>& state, block& b,
       return false;
     }
     reap_arenas(lock, state);
-    try {
-      if (seen.result.ok()) {
-        state.captures.see(stream, seen);
-      }
-    } catch (const std::bad_alloc&) {
+    if (seen.result.ok()) {
+      state.captures.see(stream, seen);
     }
     if (capturing) {
       return park_on_capture(lock, state, b, stream, seen);

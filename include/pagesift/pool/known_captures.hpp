@@ -20,16 +20,14 @@ class known_captures {
  public:
   explicit known_captures(hit_gate& gate) noexcept : gate_{gate} {}
 
-  /// Keeps in mind what the calling thread has just seen of `stream`. Of one that captures still or
-  /// again, the capture last known stays until `belongs_to`. \throws std::bad_alloc
-  void see(Stream stream, const stream_state& seen) {
-    const auto known = find(stream, seen);
-    if (seen.capturing && known == streams_.end()) {
-      streams_.push_back({stream, thread_of(seen), 0});
-    } else if (!seen.capturing && known != streams_.end()) {
+  /// Forgets `stream` where the calling thread has just seen that it does not capture. One that
+  /// captures stays as it is until `belongs_to`: unless it is known which capture it takes part in,
+  /// no graph's end would ever have it forgotten.
+  void see(Stream stream, const stream_state& seen) noexcept {
+    if (const auto known = find(stream, seen); !seen.capturing && known != streams_.end()) {
       streams_.erase(known);
+      close_or_open();
     }
-    close_or_open();
   }
 
   /// Which capture a stream takes part in that was just seen capturing. It may not be kept in mind
@@ -65,7 +63,7 @@ class known_captures {
   struct entry {
     Stream stream;
     std::thread::id thread;
-    std::uint64_t capture;  // 0: not known
+    std::uint64_t capture;
   };
 
   [[nodiscard]] static std::thread::id thread_of(const stream_state& seen) noexcept {

@@ -162,6 +162,13 @@ class basic_pool : private kept_state<Backend> {
   [[nodiscard]] const pool_options& options() const noexcept { return state_.options; }
   [[nodiscard]] Backend& backend() noexcept { return state_.backend; }
 
+  /// The backend, for a call about this pool's memory. \throws process_error where there is no way
+  /// to it any more: the device was reset, or the process was forked or has begun to exit
+  [[nodiscard]] Backend& backend_within_reach() {
+    require_reach(state_);
+    return state_.backend;
+  }
+
   /// Names this pool, as large as a pointer; the pool must outlive it.
   [[nodiscard]] pool_handle<basic_pool> handle() noexcept { return pool_handle<basic_pool>{*this}; }
 
