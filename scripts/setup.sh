@@ -36,6 +36,7 @@ set_up() {
       useful+=(libtbb-dev nlohmann-json3-dev libcli11-dev libbenchmark-dev valgrind)
       ;;
     fuzz) needed+=(clang-14 doctest-dev) ;;
+    matrix) needed+=(clang-14 doctest-dev python3-venv) ;;
     demo) needed+=(libcli11-dev nlohmann-json3-dev) ;;
     bench) needed+=(libbenchmark-dev) ;;
     lint)
