@@ -105,7 +105,8 @@ TEST_CASE("a child that asks for memory of its parent's device is told so, and m
                             says_fork([&] { (void)w.pool->allocate_sync(256); }) &&
                             says_fork([&] { (void)bound.allocate(5000); }) &&
                             says_fork([&] { (void)w.pool->on(w.s); }) &&
-                            says_fork([&] { (void)w.pool->stats(); });
+                            says_fork([&] { (void)w.pool->stats(); }) &&
+                            says_fork([&] { (void)w.pool->backend_within_reach(); });
           return told && all_calls(w.device) == before ? 0 : 1;
         }) == 0);
   w.pool->deallocate(w.pool->allocate(5000, w.s), 5000, w.s);  // the parent goes on
