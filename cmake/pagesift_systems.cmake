@@ -89,13 +89,19 @@ function(pagesift_find_cccl)
     DOC "The folder that holds CCCL's thrust/ and cub/")
   mark_as_advanced(PAGESIFT_CCCL_INCLUDE_DIR)
   if(PAGESIFT_CCCL_INCLUDE_DIR)
-    file(STRINGS ${PAGESIFT_CCCL_INCLUDE_DIR}/thrust/version.h line
-      REGEX "^#define THRUST_VERSION [0-9]+")
-    string(REGEX MATCH "[0-9]+" version "${line}")
+    pagesift_read_thrust_version(version)
     if(version LESS PAGESIFT_THRUST_VERSION_MIN)
       set(PAGESIFT_CCCL_INCLUDE_DIR "" PARENT_SCOPE)
     endif()
   endif()
+endfunction()
+
+# Sets `result` to the version of the Thrust in PAGESIFT_CCCL_INCLUDE_DIR: 300100 is 3.1.0.
+function(pagesift_read_thrust_version result)
+  file(STRINGS ${PAGESIFT_CCCL_INCLUDE_DIR}/thrust/version.h line
+    REGEX "^#define THRUST_VERSION [0-9]+")
+  string(REGEX MATCH "[0-9]+" version "${line}")
+  set(${result} ${version} PARENT_SCOPE)
 endfunction()
 
 # Targets that a find_package call of this folder made are seen here alone; a parent project that

@@ -37,17 +37,17 @@ TEST_CASE("an environment that is the resource itself has CUB allocate from the 
 
 TEST_CASE("an environment of the resource and a stream has CUB allocate from the pool, on it") {
   sum_scene scene;
-  const execution::env environment{scene.resource, cuda::stream_ref{scene.stream}};
+  const execution::env environment{scene.resource, cuda::stream_ref{scene.first}};
   CHECK(scene.bytes_for(environment) != 0);
-  CHECK(fake_cuda::pending(scene.stream));
+  CHECK(fake_cuda::pending(scene.first));
 }
 
 TEST_CASE("an environment that names the resource as a property has CUB allocate from the pool") {
   sum_scene scene;
   const execution::prop named{cuda::mr::get_memory_resource_t{}, scene.resource};
-  const execution::env environment{named, cuda::stream_ref{scene.stream}};
+  const execution::env environment{named, cuda::stream_ref{scene.first}};
   CHECK(scene.bytes_for(environment) != 0);
-  CHECK(fake_cuda::pending(scene.stream));
+  CHECK(fake_cuda::pending(scene.first));
 }
 
 #endif
@@ -56,7 +56,7 @@ TEST_CASE("an environment that names the resource as a property has CUB allocate
 
 TEST_CASE("a buffer takes its memory from the pool and gives it back in its stream's order") {
   resource_scene scene;
-  const cuda::stream_ref stream{scene.stream};
+  const cuda::stream_ref stream{scene.first};
   void* first = nullptr;
   {
     const auto buffer =
@@ -64,8 +64,8 @@ TEST_CASE("a buffer takes its memory from the pool and gives it back in its stre
     first = const_cast<char*>(buffer.data());
     CHECK(scene.in_use() == 40 * mebibyte);
   }
-  CHECK(scene.pool.allocate(40 * mebibyte, scene.stream) == first);
-  scene.pool.deallocate(first, 40 * mebibyte, scene.stream);
+  CHECK(scene.pool.allocate(40 * mebibyte, scene.first) == first);
+  scene.pool.deallocate(first, 40 * mebibyte, scene.first);
 }
 
 TEST_CASE("a buffer of a shared resource keeps the pool") {

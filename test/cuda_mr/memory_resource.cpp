@@ -12,27 +12,27 @@ namespace {
 
 TEST_CASE("a request with a stream is in that stream's order, by either name") {
   resource_scene scene;
-  const cudaStream_t other = new_stream();
   const device_resource& resource = scene.resource;
-  void* const p = resource.allocate(cuda::stream_ref{scene.stream}, 40 * mebibyte, 256);
+  void* const p = resource.allocate(cuda::stream_ref{scene.first}, 40 * mebibyte, 256);
   CHECK(scene.in_use() == 40 * mebibyte);
-  REQUIRE(cudaMemsetAsync(p, 0, 16, scene.stream) == cudaSuccess);
-  resource.deallocate(cuda::stream_ref{scene.stream}, p, 40 * mebibyte, 256);
-  void* const elsewhere = resource.allocate_async(40 * mebibyte, 256, cuda::stream_ref{other});
+  submit_work(scene.first);
+  resource.deallocate(cuda::stream_ref{scene.first}, p, 40 * mebibyte, 256);
+  void* const elsewhere =
+      resource.allocate_async(40 * mebibyte, 256, cuda::stream_ref{scene.second});
   CHECK(elsewhere != p);
-  void* const again = resource.allocate_async(40 * mebibyte, 256, cuda::stream_ref{scene.stream});
+  void* const again = resource.allocate_async(40 * mebibyte, 256, cuda::stream_ref{scene.first});
   CHECK(again == p);
-  resource.deallocate_async(again, 40 * mebibyte, 256, cuda::stream_ref{scene.stream});
-  resource.deallocate_async(elsewhere, 40 * mebibyte, 256, cuda::stream_ref{other});
+  resource.deallocate_async(again, 40 * mebibyte, 256, cuda::stream_ref{scene.first});
+  resource.deallocate_async(elsewhere, 40 * mebibyte, 256, cuda::stream_ref{scene.second});
 }
 
 TEST_CASE("a request without a stream gets memory that no work uses, and its free waits for work") {
   resource_scene scene;
   const device_resource& resource = scene.resource;
   void* const p = resource.allocate_sync(kibibyte, 256);
-  REQUIRE(cudaMemsetAsync(p, 0, 16, scene.stream) == cudaSuccess);
+  submit_work(scene.first);
   resource.deallocate_sync(p, kibibyte, 256);
-  CHECK_FALSE(fake_cuda::pending(scene.stream));
+  CHECK_FALSE(fake_cuda::pending(scene.first));
   void* const q = resource.allocate(kibibyte, 256);
   CHECK(scene.in_use() == kibibyte);
   resource.deallocate(q, kibibyte, 256);
@@ -40,7 +40,7 @@ TEST_CASE("a request without a stream gets memory that no work uses, and its fre
 
 TEST_CASE("a request without an alignment is aligned to 256 bytes, one with a larger to that") {
   resource_scene scene;
-  const cuda::stream_ref stream{scene.stream};
+  const cuda::stream_ref stream{scene.first};
   for (const std::size_t alignment :
        {std::size_t{1}, std::size_t{16}, 4 * kibibyte, 2 * mebibyte}) {
     void* const before = scene.resource.allocate(stream, 100);
@@ -56,7 +56,7 @@ TEST_CASE("a request without an alignment is aligned to 256 bytes, one with a la
 
 TEST_CASE("what a request throws is the pool's, and nothing is taken") {
   resource_scene scene;
-  const cuda::stream_ref stream{scene.stream};
+  const cuda::stream_ref stream{scene.first};
   CHECK_THROWS_AS((void)scene.resource.allocate(stream, SIZE_MAX, 256), pagesift::size_overflow);
   CHECK_THROWS_AS((void)scene.resource.allocate(stream, 100, 3), pagesift::invalid_alignment);
   CHECK_THROWS_AS((void)scene.resource.allocate_sync(100, 4 * mebibyte),

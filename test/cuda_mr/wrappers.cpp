@@ -1,71 +1,81 @@
 // The resources behind cuda::mr's own wrappers, which forget their type.
 #include "resource_scene.hpp"
 
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 namespace {
 
+// What the wrappers and their calls are named in this CCCL.
 #if CCCL_VERSION >= 3001000
+using stream_ordered_ref = cuda::mr::resource_ref<cuda::mr::device_accessible>;
+template <typename Property>
+using synchronous_ref = cuda::mr::synchronous_resource_ref<Property>;
 
-TEST_CASE("a resource_ref takes all its memory from the pool, in the stream's order") {
-  resource_scene scene;
-  cuda::mr::resource_ref<cuda::mr::device_accessible> ref{scene.resource};
-  void* const p = ref.allocate(cuda::stream_ref{scene.stream}, 40 * mebibyte, 256);
-  CHECK(scene.in_use() == 40 * mebibyte);
-  ref.deallocate(cuda::stream_ref{scene.stream}, p, 40 * mebibyte, 256);
-  CHECK(scene.pool.allocate(40 * mebibyte, scene.stream) == p);
-  scene.pool.deallocate(p, 40 * mebibyte, scene.stream);
+void* take(stream_ordered_ref ref, cuda::stream_ref stream, std::size_t bytes) {
+  return ref.allocate(stream, bytes, 256);
 }
-
-TEST_CASE("a synchronous_resource_ref takes all its memory from the pool, host memory too") {
-  resource_scene scene;
-  cuda::mr::synchronous_resource_ref<cuda::mr::device_accessible> ref{scene.resource};
-  void* const p = ref.allocate_sync(kibibyte, 256);
-  CHECK(scene.in_use() == kibibyte);
-  ref.deallocate_sync(p, kibibyte, 256);
-
-  host_pool host;
-  host_resource of_host{host};
-  cuda::mr::synchronous_resource_ref<cuda::mr::host_accessible> host_ref{of_host};
-  void* const q = host_ref.allocate_sync(kibibyte, 256);
-  std::memset(q, 1, kibibyte);
-  CHECK(host.stats().in_use == kibibyte);
-  host_ref.deallocate_sync(q, kibibyte, 256);
-  CHECK(host.stats().in_use == 0);
+void give(stream_ordered_ref ref, cuda::stream_ref stream, void* p, std::size_t bytes) {
+  ref.deallocate(stream, p, bytes, 256);
 }
-
+template <typename Property>
+void* take(synchronous_ref<Property> ref, std::size_t bytes) {
+  return ref.allocate_sync(bytes, 256);
+}
+template <typename Property>
+void give(synchronous_ref<Property> ref, void* p, std::size_t bytes) {
+  ref.deallocate_sync(p, bytes, 256);
+}
 #else
+using stream_ordered_ref = cuda::mr::async_resource_ref<cuda::mr::device_accessible>;
+template <typename Property>
+using synchronous_ref = cuda::mr::resource_ref<Property>;
 
-TEST_CASE("an async_resource_ref takes all its memory from the pool, in the stream's order") {
+void* take(stream_ordered_ref ref, cuda::stream_ref stream, std::size_t bytes) {
+  return ref.allocate_async(bytes, 256, stream);
+}
+void give(stream_ordered_ref ref, cuda::stream_ref stream, void* p, std::size_t bytes) {
+  ref.deallocate_async(p, bytes, 256, stream);
+}
+template <typename Property>
+void* take(synchronous_ref<Property> ref, std::size_t bytes) {
+  return ref.allocate(bytes, 256);
+}
+template <typename Property>
+void give(synchronous_ref<Property> ref, void* p, std::size_t bytes) {
+  ref.deallocate(p, bytes, 256);
+}
+#endif
+
+TEST_CASE("a stream-ordered reference takes all its memory from the pool, in the stream's order") {
   resource_scene scene;
-  cuda::mr::async_resource_ref<cuda::mr::device_accessible> ref{scene.resource};
-  void* const p = ref.allocate_async(40 * mebibyte, 256, cuda::stream_ref{scene.stream});
+  const cuda::stream_ref stream{scene.first};
+  const stream_ordered_ref ref{scene.resource};
+  void* const p = take(ref, stream, 40 * mebibyte);
   CHECK(scene.in_use() == 40 * mebibyte);
-  ref.deallocate_async(p, 40 * mebibyte, 256, cuda::stream_ref{scene.stream});
-  CHECK(scene.pool.allocate(40 * mebibyte, scene.stream) == p);
-  scene.pool.deallocate(p, 40 * mebibyte, scene.stream);
+  give(ref, stream, p, 40 * mebibyte);
+  CHECK(scene.pool.allocate(40 * mebibyte, scene.first) == p);
+  scene.pool.deallocate(p, 40 * mebibyte, scene.first);
 }
 
-TEST_CASE("a resource_ref takes all its memory from the pool, host memory too") {
+TEST_CASE("a synchronous reference takes all its memory from the pool, host memory too") {
   resource_scene scene;
-  cuda::mr::resource_ref<cuda::mr::device_accessible> ref{scene.resource};
-  void* const p = ref.allocate(kibibyte, 256);
+  const synchronous_ref<cuda::mr::device_accessible> ref{scene.resource};
+  void* const p = take(ref, kibibyte);
   CHECK(scene.in_use() == kibibyte);
-  ref.deallocate(p, kibibyte, 256);
+  give(ref, p, kibibyte);
 
   host_pool host;
   host_resource of_host{host};
-  cuda::mr::resource_ref<cuda::mr::host_accessible> host_ref{of_host};
-  void* const q = host_ref.allocate(kibibyte, 256);
+  const synchronous_ref<cuda::mr::host_accessible> host_ref{of_host};
+  void* const q = take(host_ref, kibibyte);
   std::memset(q, 1, kibibyte);
   CHECK(host.stats().in_use == kibibyte);
-  host_ref.deallocate(q, kibibyte, 256);
+  give(host_ref, q, kibibyte);
   CHECK(host.stats().in_use == 0);
 }
-
-#endif
 
 #if CCCL_VERSION >= 3002000
 

@@ -1,12 +1,12 @@
 // An allocator for containers of device memory.
 #pragma once
 
-#include <pagesift/adapters/return_memory.hpp>
 #include <pagesift/adapters/system.hpp>
 #include <pagesift/adapters/wait_for_stream.hpp>
 #include <pagesift/core/bytes.hpp>
 #include <pagesift/core/size_class.hpp>
 #include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/return_memory.hpp>
 
 #include <thrust/device_ptr.h>
 #include <thrust/device_reference.h>

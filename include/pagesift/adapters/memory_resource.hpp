@@ -15,10 +15,12 @@
 LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE is defined before its first header is read: define it for the whole program."
 #endif
 
+#include <pagesift/core/error.hpp>
 #include <pagesift/core/size_class.hpp>
 #include <pagesift/pool/cuda_pool.hpp>
 #include <pagesift/pool/host_pool.hpp>
 #include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/return_memory.hpp>
 
 #include <cuda/memory_resource>
 #include <cuda/stream_ref>
@@ -30,12 +32,15 @@ LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE is defined before its first heade
 
 namespace pagesift {
 
+/// Whether a pool's memory is ordered by CUDA's streams and accessible from the device; it is
+/// accessible from the host otherwise.
 template <typename Pool>
-using if_of_device =
-    std::enable_if_t<std::is_same_v<typename Pool::stream_type, cudaStream_t>, int>;
+inline constexpr bool is_of_device_v = std::is_same_v<typename Pool::stream_type, cudaStream_t>;
+
 template <typename Pool>
-using if_not_of_device =
-    std::enable_if_t<!std::is_same_v<typename Pool::stream_type, cudaStream_t>, int>;
+using if_of_device = std::enable_if_t<is_of_device_v<Pool>, int>;
+template <typename Pool>
+using if_not_of_device = std::enable_if_t<!is_of_device_v<Pool>, int>;
 
 /// What cuda::mr asks of a resource, in the words of each of its versions: `allocate_sync`, and
 /// `allocate` with a stream, from CCCL 3.1 on; `allocate` without one, and `allocate_async`,
@@ -52,14 +57,10 @@ class resource_forms {
  public:
   using pool_type = Pool;
 
-  /// Whether the pool's memory is ordered by CUDA's streams and accessible from the device; it is
-  /// accessible from the host otherwise.
-  static constexpr bool is_of_device = std::is_same_v<typename Pool::stream_type, cudaStream_t>;
-
 #if CCCL_VERSION >= 3002000
   /// The properties that wrappers that forget the type still answer for.
-  using default_queries = cuda::mr::properties_list<
-      std::conditional_t<is_of_device, cuda::mr::device_accessible, cuda::mr::host_accessible>>;
+  using default_queries = cuda::mr::properties_list<std::conditional_t<
+      is_of_device_v<Pool>, cuda::mr::device_accessible, cuda::mr::host_accessible>>;
 #endif
 
   /// Memory that is good on every stream, for callers that know none.
@@ -69,7 +70,7 @@ class resource_forms {
   }
   /// Memory that may still be in use on any stream: waits for the device as cudaFree does.
   void deallocate_sync(void* p, std::size_t bytes, std::size_t = default_alignment) const noexcept {
-    give_back([&](Pool& to) { to.deallocate_sync(p, bytes); });
+    return_memory(self(), p, bytes);
   }
 
   /// In the order of `stream`, as the pool's own.
@@ -81,7 +82,7 @@ class resource_forms {
   template <typename P = Pool, if_of_device<P> = 0>
   void deallocate(cuda::stream_ref stream, void* p, std::size_t bytes,
                   std::size_t = default_alignment) const noexcept {
-    give_back([&](Pool& to) { to.deallocate(p, bytes, stream.get()); });
+    return_memory(self(), p, bytes, stream.get());
   }
 
   /// `allocate_sync`, as CCCL 2.8 and 3.0 call it.
@@ -122,15 +123,6 @@ class resource_forms {
     return static_cast<const Resource&>(*this);
   }
   [[nodiscard]] Pool& pool() const { return self().pool(); }
-
-  /// A default pool that cannot be named any more, once the driver has gone, cannot take memory.
-  template <typename Give>
-  void give_back(Give give) const noexcept {
-    try {
-      give(pool());
-    } catch (...) {
-    }
-  }
 };
 
 /// A pool as a resource, as large as a pointer. It does not own the pool, which must outlive it,
@@ -188,6 +180,9 @@ class shared_memory_resource : public resource_forms<shared_memory_resource<Pool
   std::shared_ptr<Pool> pool_;
 };
 
+/// Whether cuda::mr takes `Resource` with that property for requests with a stream, or without one,
+/// under the concepts' names of this CCCL: `resource` and `synchronous_resource`, before 3.1
+/// `async_resource` and `resource`.
 #if CCCL_VERSION >= 3001000
 template <typename Resource, typename Property>
 inline constexpr bool is_resource_v = cuda::mr::resource_with<Resource, Property>;

@@ -7,11 +7,11 @@
 // own allocate and deallocate serve: slower, and safe on every stream.
 #pragma once
 
-#include <pagesift/adapters/return_memory.hpp>
 #include <pagesift/adapters/system.hpp>
 #include <pagesift/backend/host.hpp>
 #include <pagesift/core/bytes.hpp>
 #include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/return_memory.hpp>
 
 #include <thrust/detail/raw_pointer_cast.h>
 #include <thrust/execution_policy.h>

@@ -1,9 +1,9 @@
 // A pool as a memory resource of thrust::mr, for containers and policies that take one.
 #pragma once
 
-#include <pagesift/adapters/return_memory.hpp>
 #include <pagesift/adapters/system.hpp>
 #include <pagesift/pool/pool_handle.hpp>
+#include <pagesift/pool/return_memory.hpp>
 
 #include <thrust/device_ptr.h>
 #include <thrust/mr/memory_resource.h>
@@ -46,7 +46,7 @@ class thrust_resource final : public thrust::mr::memory_resource<thrust::device_
     if (stream_) {
       return_memory(pool_, p.get(), bytes, *stream_);
     } else {
-      pool_.deallocate(static_cast<char*>(p.get()), bytes);
+      return_memory(pool_, p.get(), bytes);
     }
   }
 

@@ -45,7 +45,7 @@ class cuda_caller {
       return cuda_status(CUDA_ERROR_CONTEXT_IS_DESTROYED, name);
     }
     const cuda_context_guard context{*driver_, context_};
-    return cuda_status(context.result() == CUDA_SUCCESS ? call() : context.result(), name);
+    return cuda_status(context.run(call), name);
   }
 
   /// For calls that would end a capture; not made where the thread cannot be excepted from that.

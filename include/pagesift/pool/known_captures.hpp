@@ -11,10 +11,10 @@
 
 namespace pagesift {
 
-/// Streams that were capturing when a call named them, until a call sees them not capturing, or
-/// their capture's graph is over. While there is one, a free asks the stream before it takes the
-/// short way. Handles are compared, never passed to a backend; one that names another stream in
-/// each thread counts together with its thread. The pool's mutex guards it.
+/// Streams that were capturing when a request or a free named them, until a call sees them not
+/// capturing, or their capture's graph is over. While there is one, a free asks the stream before
+/// it takes the short way. Handles are compared, never passed to a backend; one that names another
+/// stream in each thread counts together with its thread. The pool's mutex guards it.
 template <typename Stream>
 class known_captures {
  public:
@@ -30,8 +30,8 @@ class known_captures {
     }
   }
 
-  /// Which capture a stream takes part in that was just seen capturing. It may not be kept in mind
-  /// any more: the graph of the capture before may have ended since. \throws std::bad_alloc
+  /// Keeps in mind that `stream`, which was just seen capturing, takes part in `capture`.
+  /// \throws std::bad_alloc
   void belongs_to(Stream stream, const stream_state& seen, std::uint64_t capture) {
     if (const auto known = find(stream, seen); known != streams_.end()) {
       known->capture = capture;

@@ -1,6 +1,8 @@
 // A pointer to a pool that is an allocator: what Thrust policies and containers carry around.
 #pragma once
 
+#include <pagesift/pool/return_memory.hpp>
+
 #include <cstddef>
 
 namespace pagesift {
@@ -26,14 +28,7 @@ class pool_handle {
   [[nodiscard]] char* allocate(std::size_t bytes) const {
     return static_cast<char*>(pool().allocate_sync(bytes));
   }
-  /// A default pool that cannot be named any more (asking for the current device fails once the
-  /// driver has gone) cannot take memory back either: then there is nothing to do.
-  void deallocate(char* p, std::size_t bytes) const noexcept {
-    try {
-      pool().deallocate_sync(p, bytes);
-    } catch (...) {
-    }
-  }
+  void deallocate(char* p, std::size_t bytes) const noexcept { return_memory(*this, p, bytes); }
 
   friend bool operator==(const pool_handle& a, const pool_handle& b) noexcept {
     return a.pool_ == b.pool_;

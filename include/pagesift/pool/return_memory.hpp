@@ -16,4 +16,13 @@ void return_memory(const Handle& handle, void* p, std::size_t bytes, Stream stre
   }
 }
 
+/// The same for memory that was used on any streams: waits for their work.
+template <typename Handle>
+void return_memory(const Handle& handle, void* p, std::size_t bytes) noexcept {
+  try {
+    handle.pool().deallocate_sync(p, bytes);
+  } catch (...) {
+  }
+}
+
 }  // namespace pagesift
